@@ -100,7 +100,8 @@ def test_a_change_is_meant_by_its_endpoint_and_by_the_beginning_of_its_id() -> N
 
 def test_an_endpoint_whose_change_has_not_begun_is_no_unknown_change() -> None:
     waiting = replace(samples.proposal(), change_id="")
-    with pytest.raises(InputError, match=f"no change of {waiting.ref.name} has begun; rightsizer history"):
+    history = f"rightsizer history {waiting.ref.name} --region {waiting.ref.region}"
+    with pytest.raises(InputError, match=f"no change of {waiting.ref.name} has begun; {history} tells"):
         naming.named_change(waiting.ref.name, "rolling back", lambda: [waiting])
 
 
@@ -159,3 +160,8 @@ def test_an_endpoint_that_the_stack_does_not_know_has_no_history(
 )
 def test_a_caller_is_named_by_what_a_person_recognises(by: str, shown: str) -> None:
     assert caller_name(by) == shown
+
+
+def test_a_beginning_that_every_id_has_is_called_too_short() -> None:
+    with pytest.raises(InputError, match=f"'p-' is too short; give at least {naming.SHORTEST} characters of the id"):
+        naming.named_proposal("p-", "approving", lambda: KNOWN)

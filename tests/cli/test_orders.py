@@ -349,6 +349,8 @@ def test_what_does_not_exist_is_said_in_one_line(asked: World, capsys: pytest.Ca
     assert (code, "there is no change c-none" in err) == (Exit.FAILED, True)
     code, _, err = said(capsys, "approve", "p-none")
     assert (code, "there is no such proposal" in err) == (Exit.FAILED, True)
+    code, _, err = said(capsys, "apply", "p-" + "0" * 20)
+    assert f"see rightsizer proposals --region {asked.box.region}" in " ".join(err.split())
 
 
 def test_a_freeze_stops_the_next_step_and_lists_what_is_open(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -365,10 +367,12 @@ def test_a_freeze_stops_the_next_step_and_lists_what_is_open(asked: World, capsy
 def test_whoever_approves_under_a_freeze_reads_that_nothing_begins_yet(
     asked: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said(capsys, "freeze")
+    assert run(["freeze"]) == Exit.NOTHING_TO_DO
+    lift = f"rightsizer freeze --off --region {asked.box.region}"
+    assert f"It ends by: {lift}" in " ".join(capsys.readouterr().out.split())
     assert run(["approve", asked.proposal.id]) == Exit.NOTHING_TO_DO
     told = " ".join(capsys.readouterr().out.split())
-    assert "Changes are frozen by session (role apply): it begins once that is lifted" in told
+    assert f"Changes are frozen by session (role apply): it begins once that is lifted, by: {lift}" in told
     assert "The stack starts" not in told
 
 

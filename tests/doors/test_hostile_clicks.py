@@ -92,6 +92,7 @@ def of_a_proposal_that_is_gone(at: Scene, message: Message, chance: random.Rando
     action = {"type": "button", "action_id": f"rightsizer_{verb}", "value": value}
     status = sent(at, at.slack.click(message, "Approve", APPROVER, at.box.clock.now, actions=[action]))
     assert "there is no such proposal" in told(at)
+    assert f"rightsizer proposals --region {at.box.region} lists what waits" in told(at)
     return status
 
 

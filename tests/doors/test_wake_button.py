@@ -17,7 +17,7 @@ from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.policy import Switch
 from sandbox.sagemaker.load import Served
 from sandbox.slack import Message
-from tests.doors.scene import APPROVER, Scene, scene
+from tests.doors.scene import APPROVER, REGION, Scene, scene
 from tests.doors.test_hours import EVENING, IMAGE, TAGS
 from tests.doors.test_policy import NAME, put
 
@@ -149,7 +149,7 @@ def test_under_a_hard_freeze_nothing_is_recorded_and_the_answer_says_who_froze_a
             TableJournal(at.box.client("dynamodb"), bootstrap.settings().table).set_switch(switch)
         said = press(at)
         assert "everything is frozen hard by ana" in said
-        assert "rightsizer freeze --off" in said
+        assert f"rightsizer freeze --off --region {REGION}" in said
         assert waiting(at) is None
 
 

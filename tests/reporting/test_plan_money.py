@@ -115,7 +115,7 @@ def test_a_plan_that_nobody_was_asked_about_counts_all_its_stages() -> None:
 
 def test_the_message_and_the_list_of_proposals_name_the_saving_of_all_stages() -> None:
     headline = sentences.headline(PLAN.recommendation)
-    assert headline.endswith(": saves $4,181 a month in 2 stages, $4,141 of it by this one"), headline
+    assert headline.endswith(": saves $4,181 a month in 2 stages, $4,141 of it by the first"), headline
     said = f"{sentences.planned_changes(PLAN.recommendation)[1]}, $4,181 a month"
     console = Console(width=60, record=True, file=StringIO())
     console.print(proposal_page([PLAN], 60))

@@ -244,7 +244,7 @@ def plan_saving(recommendation: Recommendation) -> str:
     if not recommendation.stages:
         return whole
     first = money(recommendation.saving_usd_per_month)
-    return f"{whole} in {1 + len(recommendation.stages)} stages, {first} of it by this one"
+    return f"{whole} in {1 + len(recommendation.stages)} stages, {first} of it by the first"
 
 
 def planned_changes(recommendation: Recommendation) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import STOPPABLE, Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
@@ -73,7 +74,9 @@ def named_change(typed: str, doing: str, read: ReadProposals) -> str:
     if len(found) > 1:
         raise InputError(f"{doing}: {typed!r} fits several; give more of the id: {_listed(found, changes=True)}")
     if not found and typed in {proposal.ref.name for proposal in everything}:
-        raise InputError(f"{doing}: no change of {typed} has begun; rightsizer history {typed} tells what was decided")
+        region = next(proposal.ref.region for proposal in everything if proposal.ref.name == typed)
+        history = order_command("history", typed, region)
+        raise InputError(f"{doing}: no change of {typed} has begun; {history} tells what was decided")
     return found[0].change_id if found else typed
 
 

@@ -65,7 +65,11 @@ def run(arguments: Sequence[str]) -> int:
 
 def _exit_interrupted(arguments: Sequence[str]) -> int:
     is_order = bool(ORDERS.intersection(arguments[:1]))
-    known = "the order may be recorded all the same; rightsizer proposals tells" if is_order else "nothing was changed"
+    known = (
+        "the order may be recorded all the same; rightsizer proposals, in the same Region, tells"
+        if is_order
+        else "nothing was changed"
+    )
     sys.stderr.write(f"\ninterrupted; {known}\n")
     return Exit.INTERRUPTED
 

@@ -126,8 +126,8 @@ def _lines(found: Survey) -> RenderableType:
     return Group(*parts, Text(), totals(found))
 
 
-def _saving_text(each: Recommendation) -> str:
-    usd = each.approval_usd_per_month
+def _saving_text(recommendation: Recommendation) -> str:
+    usd = recommendation.approval_usd_per_month
     return f"saves {usd:,.0f}" if usd >= 0 else f"costs {-usd:,.0f} more"
 
 
