@@ -65,9 +65,7 @@ def behind(service_s: float, rates: Rates, workers: int, spread: float = 1.0) ->
     return Latency(mean, mean, mean, mean, variance / mean**2)
 
 
-@pytest.mark.parametrize(
-    ("workers", "load"), [(1, 0.2), (1, 0.45), (2, 0.2), (2, 0.45), (2, 0.8), (3, 0.45), (3, 0.8)]
-)
+@pytest.mark.parametrize(("workers", "load"), [(1, 0.2), (1, 0.45), (2, 0.2), (2, 0.45), (2, 0.8), (3, 0.45), (3, 0.8)])
 @pytest.mark.parametrize("service_s", [1.0, 2.0])
 def test_both_moments_of_the_service_are_found(workers: int, load: float, service_s: float) -> None:
     rates = [(load * workers / service_s, 10.0), (0.5 * load * workers / service_s, 30.0)]

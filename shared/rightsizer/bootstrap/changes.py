@@ -248,9 +248,9 @@ class Desk:
 
         known = self.policy()
         if isinstance(known, str):
-            return WakeOrders(self.hours, HoursLimits(), self.journal.switch, region=self.table.region)
+            return WakeOrders(self.hours, HoursLimits(), self.journal.switch)
         may_stop = known.parameters.get("MayStop", "nothing") == "tagged"
-        return WakeOrders(self.hours, known.account_limits.hours, self.journal.switch, may_stop, self.table.region)
+        return WakeOrders(self.hours, known.account_limits.hours, self.journal.switch, may_stop)
 
     def request_capacity_rollback(self, capacity_change_id: str) -> CapacityChange | None:
         """Record that the old policy of a group is wanted back; None where the id is not a capacity change's.

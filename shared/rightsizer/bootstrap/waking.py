@@ -54,7 +54,7 @@ def wake_by_click(
         subject = policy.subject(name, book.tags(name), record.owner)
         require_of_list(effective_approvers(known.limits.approvers, policy, subject), by, approves=False)
     limits = effective_limits(known.limits, policy, Subject()).hours
-    answer = WakeOrders(book, limits, book.switch, region=table.region).wake(name, stay, by, at)
+    answer = WakeOrders(book, limits, book.switch).wake(name, stay, by, at)
     said = wake_text(answer, limits)
     if answer.by_hand or answer.times is None:
         hand = (

@@ -224,12 +224,6 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
     return note
 
 
-def _listing(ports: InterruptPorts, name: str) -> str:
-    """The command line that lists what is proposed for the group."""
-    group = ports.book.group(name)
-    return own_command("proposals", group.region if group is not None else "")
-
-
 def _look_again(ports: InterruptPorts, name: str, because: LookReason, now: datetime) -> None:
     """Ask for better capacity, once an hour for a group and a cause; last, since nothing depends on it."""
     group = ports.book.group(name) if ports.queue is not None else None

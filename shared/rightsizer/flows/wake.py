@@ -74,8 +74,6 @@ class WakeOrders:
     """Whether all changes are frozen."""
     may_stop: bool = True
     """Whether the stack has the function that carries the orders out (MayStop=tagged)."""
-    region: str = ""
-    """Region of the stack, for the command lines of a refusal."""
 
     def wake(self, name: str, stay: timedelta, by: str, now: datetime) -> WakeAnswer:
         """Record that the endpoint shall serve for so long, or say why not. InputError where it has no record."""

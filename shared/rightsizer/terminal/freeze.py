@@ -9,7 +9,7 @@ from rightsizer import bootstrap
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.plan import own_command
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.reason import one_line
 from rightsizer.flows.wake import away_records
 from rightsizer.render import sentences
@@ -75,7 +75,7 @@ def freeze(
         return
     tables.output().print("Thawed." if off else HARD if hard else PLAIN)
     if not off:
-        tables.say(f"It ends by: {own_command('freeze --off', at.table.region)}")
+        tables.say(f"It ends by: {terminal_command('freeze --off', at.table.region)}")
     for one in still:
         _show_open(one.id, one.ref.name, one.state, one.outcome, undo_commands(one) if hard else one.remaining)
     for capacity_change in capacity_changes:

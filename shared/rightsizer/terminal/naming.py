@@ -46,6 +46,8 @@ def named_proposal(typed: str, doing: str, read: ReadProposals, preferred: Colle
         meant = did_you_mean(typed, (proposal.ref.name for proposal in proposals))
         open_ones = [proposal for proposal in proposals if proposal.state in preferred and not meant]
         waiting = f"; these can be named: {_listed(open_ones)}" if open_ones else meant
+        if len(typed) < SHORTEST:
+            raise InputError(f"{doing}: {typed!r} is too short; give at least {SHORTEST} characters of the id{waiting}")
         raise InputError(
             f"{doing}: there is no such proposal: {typed!r} is no endpoint that has one, and no id begins so{waiting}"
         )
