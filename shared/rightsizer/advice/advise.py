@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rightsizer.advice.answer import Advice, AdviceReason, AdvisedOption, Refused
+from rightsizer.advice.answer import Advice, AdviceReason, AdvisedOption, HardwareClass, Refused
 from rightsizer.advice.asks import refusals, unpriced
 from rightsizer.advice.break_even import break_even, costs_by_traffic
 from rightsizer.advice.contradictions import contradictions
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.environments import environment_variants, in_staging
-from rightsizer.advice.facts import budget_note, deadline_note, notes, unknown
-from rightsizer.advice.hosting import as_asynchronous, host
+from rightsizer.advice.facts import budget_note, by_budget, deadline_note, notes, unknown
+from rightsizer.advice.hosting import as_asynchronous, host, needs_accelerator
 from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
 from rightsizer.advice.market import Market, snapshot
 from rightsizer.advice.measurement import measurements
@@ -41,10 +41,10 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
     refused += list(unpriced(described, where))
     asked = [*refusals(described, where), *_endpoint_refused(described, where, options)]
     names = {each.subject.lower() for each in asked}
-    kept = [option for option in options if option.instance_type not in names]
+    kept = [option for option in by_budget(described, options) if option.instance_type not in names]
     shown = tuple(kept[:MOST])
     missed = (*budget_note(described, shown), *deadline_note(described, shown))
-    clashes = (*contradictions(described), *missed, *_nothing(described, shown, refused))
+    clashes = (*contradictions(described), *missed, *_nothing(described, where, shown, refused))
     return Advice(
         shown,
         (*asked, *(each for each in refused if each.subject not in names)),
@@ -104,11 +104,19 @@ def _endpoint_refused(workload: Workload, market: Market, options: Iterable[Advi
             yield Refused("real-time", AdviceReason(text, Rule.BATCH))
 
 
-def _nothing(workload: Workload, options: Iterable[AdvisedOption], refused: Iterable[Refused]) -> Iterator[str]:
+def _nothing(
+    workload: Workload, market: Market, options: Iterable[AdvisedOption], refused: Iterable[Refused]
+) -> Iterator[str]:
     """That nothing holds the model, or that nothing which holds it is quick enough, where that is so."""
     if list(options):
         return
-    if any(each.reason.source == Rule.ROOFLINE for each in refused):
+    accelerated = any(offer.type.accelerator for offer in market.offers(HardwareClass))
+    if needs_accelerator(workload) and not accelerated:
+        yield (
+            f"the price list shows no instance type with a GPU in {market.region}, and the model needs one: choose"
+            " another Region, such as the nearest that your data may go to"
+        )
+    elif any(each.reason.source == Rule.ROOFLINE for each in refused):
         text = "types hold the model, but none meets the objective, even at the hopeful end of its estimate"
         yield f"{text}: loosen the objective, or ask for fewer tokens or a smaller precision"
     else:

@@ -161,7 +161,9 @@ def _type_refusal(name: str, workload: Workload, market: Market) -> AdviceReason
         source = Rule.NO_ON_DEMAND_PRICE if hardware.family in NO_ON_DEMAND else "price snapshot"
         return AdviceReason(without_price(hardware, market.region), source)
     if not offer.price.listed or hardware.family in LEGACY:
-        text = f"no price list shows {name} sold for hosting in {market.region}, or its family is withdrawn"
+        text = f"no price list shows {name} sold for hosting in {market.region}"
+        if offer.price.listed:
+            text = f"{name} is of an old family: newer ones do the same work for less"
         return AdviceReason(text, Rule.LEGACY_FAMILIES)
     if workload.task.is_training:
         small = too_small(name, market, workload)

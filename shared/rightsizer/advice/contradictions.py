@@ -8,6 +8,9 @@ from rightsizer.advice.memory import Method
 from rightsizer.advice.models import architectures, is_closed, networks
 from rightsizer.advice.workload import ModelKind, Shape, Task, Workload
 
+LEAST_LANGUAGE_MODEL = 1e5
+"""Parameters below which no published language model is: the unit was forgotten. An assumption."""
+
 
 def contradictions(workload: Workload) -> tuple[str, ...]:
     """The contradictions of a description; empty where it holds together."""
@@ -30,6 +33,9 @@ def _of_model(workload: Workload) -> Iterator[str]:
             f"model.name says {found.parameters / 1e9:.1f} billion parameters, model.parameters"
             f" {model.parameters / 1e9:.1f} billion"
         )
+    if model.kind is ModelKind.LLM and model.parameters is not None and model.parameters < LEAST_LANGUAGE_MODEL:
+        meant = f"{model.parameters:g}M or {model.parameters:g}B"
+        yield f"model.parameters is {model.parameters:g}, and a language model has millions at least: is {meant} meant?"
     if model.active_parameters is not None and model.kind is not ModelKind.LLM:
         yield f"model.active_parameters is of a mixture of experts, a language model; the kind is {model.kind.value}"
     if model.context_tokens is not None and model.context_tokens < model.tokens_in + model.tokens_out:

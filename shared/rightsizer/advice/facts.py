@@ -1,9 +1,10 @@
 """Facts beside the options: types set side by side, tracked runs, fleets, and what cannot be known."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
-from rightsizer.advice.answer import AdviceReason, AdvisedOption
+from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption
 from rightsizer.advice.describe import nearest
 from rightsizer.advice.market import Market, Offer, class_of, dollars, without_price
 from rightsizer.advice.models import precision_in_name
@@ -144,7 +145,7 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
         give = "give data.tokens, or " if model.kind in (ModelKind.LLM, ModelKind.TRANSFORMER) else ""
         yield f"the duration of a run: {give}run a hundred steps and read the seconds a step"
     if workload.task is Task.REAL_TIME and workload.running is None:
-        if not any(option.estimates for option in options):
+        if options and not any(option.estimates for option in options):
             yield "latency and requests a second: deploy the first option and send your own requests for an hour"
         if workload.traffic.rate is None:
             yield "how many instances the load needs: give traffic.requests_per_second and the peak"
@@ -177,6 +178,24 @@ def budget_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterato
     if budget is not None and costs and min(costs) > Decimal(str(budget)):
         what = "a run" if workload.task.is_training else "a month"
         yield f"objectives.budget_usd is {budget:,.0f}, and the cheapest option costs {min(costs):,.2f} {what}"
+
+
+def by_budget(workload: Workload, options: Sequence[AdvisedOption]) -> list[AdvisedOption]:
+    """The options with those above the budget last; a person decides on these."""
+    budget = workload.objectives.budget_usd
+    if budget is None:
+        return list(options)
+    limit, what = Decimal(str(budget)), "a run" if workload.task.is_training else "a month"
+    within = [option for option in options if (_cost(option) or 0) <= limit]
+    above = [(option, cost) for option in options if (cost := _cost(option)) is not None and cost > limit]
+    return [*within, *(_above(option, f"USD {cost:,.2f} {what}", budget) for option, cost in above)]
+
+
+def _above(option: AdvisedOption, cost: str, budget: float) -> AdvisedOption:
+    """The option as one above the budget: a person decides."""
+    reason = AdviceReason(f"{cost} is above the budget of {budget:,.0f}", "description")
+    action = Action.PROPOSE if option.action is Action.APPLY else option.action
+    return replace(option, action=action, reasons=(reason, *option.reasons))
 
 
 def deadline_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:

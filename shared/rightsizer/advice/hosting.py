@@ -243,6 +243,7 @@ def as_asynchronous(workload: Workload, option: AdvisedOption) -> AdvisedOption:
         estimates=(*option.estimates, start),
         reasons=reasons,
         effort="; ".join(filter(None, (option.effort, "callers fetch answers from S3 or are notified"))),
+        measure="measure the seconds of a request and the age of the queue with your own requests",
     )
 
 

@@ -19,7 +19,7 @@ from rightsizer.advice.hosting import needs_two
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.speed import ASSUMED_MS, Speed, speed_of, why_on_cpu
+from rightsizer.advice.speed import ASSUMED_MS, Speed, cpu_reason, speed_of
 from rightsizer.advice.throughput import EIGHT_BIT_DOUBLES, Interval
 from rightsizer.advice.workload import Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
@@ -220,7 +220,8 @@ def _without_dear(found: list[Candidate], objective: Goal) -> tuple[list[Candida
 
 def _dear(each: Candidate, least: Candidate) -> str:
     times, name = each.monthly / least.monthly, each.offer.type.name
-    return f"{each.count} x {name} for the same load cost {times:.0f} times what {least.offer.type.name} costs"
+    some = f" with {each.count:,} instances" if each.count > 1 else ""
+    return f"{name}{some} costs {times:.0f} times what {least.offer.type.name} costs for the same load"
 
 
 def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
@@ -317,7 +318,7 @@ def _action(each: Candidate, workload: Workload) -> Action:
 def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
     offer, kind = each.offer, workload.model.kind
     if offer.hardware.is_cpu:
-        yield why_on_cpu(workload, each.speed)
+        yield cpu_reason(workload, each.speed)
     elif offer.hardware in (HardwareClass.GPU_G, HardwareClass.GPU_P):
         yield AdviceReason(f"{kind.words} is matrix arithmetic, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
     month = "" if workload.task is Task.BATCH_INFERENCE else f", {offer.hourly * 730:,.2f} a month of 730 hours"

@@ -102,7 +102,7 @@ ASSUMED_MS = 1000.0
 """p95 within which an endpoint answers where no objective is given, to judge a network on a CPU; an assumption."""
 
 
-def why_on_cpu(workload: Workload, speed: Speed | None) -> AdviceReason:
+def cpu_reason(workload: Workload, speed: Speed | None) -> AdviceReason:
     """Why a CPU may serve the model, and with what doubt."""
     model = workload.model
     if model.kind is ModelKind.CLASSICAL:
@@ -202,7 +202,7 @@ def _meets(made: Throughput, workload: Workload, hopeful: int) -> bool:
 
 def network_rate(flops: float, operations: float) -> Interval:
     """Items a second of an accelerator with so many FP16 operations a second at its dense peak."""
-    why = ("a vision network reaches 6 % to 40 % of the peak, by batch, layers and compiler",)
+    why = ("a network reaches 6 % to 40 % of the peak, by batch, layers and compiler",)
     low, middle, high = (share * flops / operations for share in (NETWORK_LEAST, NETWORK_SHARE, NETWORK_MOST))
     return Interval(low, middle, high, why)
 

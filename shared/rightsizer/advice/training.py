@@ -261,7 +261,7 @@ def run_cost(hourly: float, hours: Interval, purchase: Purchase) -> Interval:
 
 def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
     offer = plan.offer
-    held = f"{workload.model.kind.value}: {plan.shown.words}; plan: {plan.sharding.words}"
+    held = f"{workload.model.kind.words} takes {plan.shown.words}; plan: {plan.sharding.words}"
     yield AdviceReason(held, f"{Rule.TRAINING_MEMORY}, {Rule.SHARDING}")
     if workload.model.optimiser is Optimiser.ADAMW_8BIT:
         text = "an optimiser of eight bits: 10 bytes a trained parameter in place of 16; compare the loss with 32 bits"

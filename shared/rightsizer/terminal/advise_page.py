@@ -78,7 +78,7 @@ def page(answer: Advice, width: int = WIDE) -> RenderableType:
     """The answer for a person: contradictions, then what to buy, then the options, the reasons and the rest."""
     parts: list[RenderableType] = [Text(f"! {text}", style="bold red") for text in answer.contradictions]
     if answer.options:
-        parts += [*_headline(answer.options[0]), Text(), table(answer, width)]
+        parts += [*_headline(answer.options[0], bool(answer.contradictions)), Text(), table(answer, width)]
         if _wants_two(answer.options[1:SHOWN]) and not _wants_two(answer.options[:1]):
             two = f"A row of one instance is ranked with the second one that production wants [{Rule.PRODUCTION_TWO}]."
             parts.append(Text(two))
@@ -107,7 +107,7 @@ def page(answer: Advice, width: int = WIDE) -> RenderableType:
     return Group(*parts)
 
 
-def _headline(option: AdvisedOption) -> Iterator[RenderableType]:
+def _headline(option: AdvisedOption, clashes: bool) -> Iterator[RenderableType]:
     """What to buy, what it costs, and what to do with it: the three lines that a hurried reader takes along."""
     if option.action is Action.UNKNOWN:
         yield Text("No advice before the size of the model is known: give --parameters or --model-gib.", style="bold")
@@ -119,7 +119,10 @@ def _headline(option: AdvisedOption) -> Iterator[RenderableType]:
         both = in_production(option)
         monthly = f"USD {both.cost.usd_per_month:,.2f} a month"
         yield Text(f"Safer:   {hardware(both)}, {monthly}, as production wants [{Rule.PRODUCTION_TWO}]")
-    yield Text(f"Next:    {NEXT[option.action]}; {MEANING[option.action]}")
+    if clashes:
+        yield Text(f"Next:    settle what is marked with ! above; then {NEXT[option.action]}")
+    else:
+        yield Text(f"Next:    {NEXT[option.action]}; {MEANING[option.action]}")
 
 
 def _wants_two(options: Iterable[AdvisedOption]) -> bool:
