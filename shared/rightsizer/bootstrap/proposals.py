@@ -106,7 +106,6 @@ def respond() -> Callable[[Any, datetime], Answer]:
     document = _document_source(light)
     people, require, refusal = _deciders(one_table, document)
     views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
-    links = PageLinks(light, known.bucket)
 
     def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
         require(proposal, decision.by, decision.state is ProposalState.APPROVED)
@@ -131,9 +130,10 @@ def respond() -> Callable[[Any, datetime], Answer]:
 
         return wake_by_click(one_table, document, name, stay, user, at)
 
-    form, say, freezer = views.open_reason_form, views.say, partial(decisions.freezer, one_table)
+    link, freezer = PageLinks(light, known.bucket).link, partial(decisions.freezer, one_table)
+    form, say = views.open_reason_form, views.say
     ports = flow.RespondPorts(
-        people, decide, ask_back, links.link, tell, take, form, show_details, say, wake, refusal, freezer
+        people, decide, ask_back, link, tell, take, form, show_details, say, wake, refusal, freezer
     )
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
