@@ -4,6 +4,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,12 +87,12 @@ def wait_for(address: str) -> None:
     pytest.fail(f"{address} is not ready after 30 s")
 
 
-def devices(use: ClusterUse) -> set[tuple[str, str, float, float]]:
+def devices(use: ClusterUse) -> Counter[tuple[str, str, float, float]]:
     """What the devices did, rounded: a mean over a day is a sum of many."""
-    return {
-        (str(each.group), each.device, round(each.busy_percent or 0, 6), round(each.memory_max_gib or 0, 6))
+    return Counter(
+        (str(each.group), each.node, round(each.busy_percent or 0, 6), round(each.memory_max_gib or 0, 6))
         for each in use.devices
-    }
+    )
 
 
 def test_a_real_server_gives_the_cluster_that_the_served_answers_give(address: str) -> None:

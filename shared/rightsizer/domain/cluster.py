@@ -61,7 +61,6 @@ class DeviceUse:
 
     group: PodGroup | None
     node: str
-    device: str
     model: str
     busy_percent: float | None = None
     """Mean of the window, 0 to 100."""

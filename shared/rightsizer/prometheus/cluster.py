@@ -118,7 +118,6 @@ def _gpus(server: Queries, window: str, owners: Mapping[tuple[str, str], PodGrou
         yield DeviceUse(
             _group_of_device(labels, owners),
             _node_of(labels),
-            labels.get("UUID", labels.get("gpu", "")),
             labels.get("modelName", ""),
             sample.value,
             high.get(key),
@@ -138,10 +137,8 @@ def _cores(server: Queries, window: str) -> Iterator[DeviceUse]:
         memory[node] = memory.get(node, 0.0) + sample.value / BYTES
     for sample in mean:
         node, top = _node_of(sample.labels), high.get(_series(sample.labels))
-        core, kind = sample.labels.get("neuroncore", ""), sample.labels.get("instance_type", "")
-        yield DeviceUse(
-            None, node, core, kind, 100 * sample.value, None if top is None else 100 * top, memory.get(node)
-        )
+        kind = sample.labels.get("instance_type", "")
+        yield DeviceUse(None, node, kind, 100 * sample.value, None if top is None else 100 * top, memory.get(node))
 
 
 def _group_of_device(labels: Mapping[str, str], owners: Mapping[tuple[str, str], PodGroup]) -> PodGroup | None:
