@@ -368,11 +368,10 @@ def test_whoever_approves_under_a_freeze_reads_that_nothing_begins_yet(
     asked: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["freeze"]) == Exit.NOTHING_TO_DO
-    lift = f"rightsizer freeze --off --region {asked.box.region}"
-    assert f"It ends by: {lift}" in " ".join(capsys.readouterr().out.split())
     assert run(["approve", asked.proposal.id]) == Exit.NOTHING_TO_DO
     told = " ".join(capsys.readouterr().out.split())
-    assert f"Changes are frozen by session (role apply): it begins once that is lifted, by: {lift}" in told
+    assert "Changes are frozen by session (role apply): it begins once that is lifted" in told
+    assert told.count(f"by: rightsizer freeze --off --region {asked.box.region}") == 2, "the freeze says it too"
     assert "The stack starts" not in told
 
 
