@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from bench.views import Day, Notice, Segment, Trial, Type, Values, View
 from rightsizer import catalog
-from rightsizer.autoscaling.count_schedule import early_hours
+from rightsizer.autoscaling.schedules import early_hours
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
 from rightsizer.changes.baseline import HABIT_DAYS, LATENCY, PERIOD_S, REQUESTS, baseline, habit_start, slowness_before
@@ -25,8 +25,8 @@ from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.usage import SLOTS, DailyUsage, MetricStatistic, MetricWindow, Series
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.past_changes import gpu_ratios
-from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
+from rightsizer.recommender.latency import ShadowRun, shadow_ratios
+from rightsizer.recommender.slowdown import gpu_ratios
 
 AGE = MetricStatistic("ApproximateAgeOfOldestRequest", "Maximum")
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)

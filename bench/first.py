@@ -31,7 +31,7 @@ from rightsizer.aws.metrics import INVOCATIONS, QUOTA, SHARE
 from rightsizer.aws.s3 import S3DailyUsage
 from rightsizer.domain.usage import SIGNALS, KeptUsage
 from rightsizer.flows.turns import SPARE
-from rightsizer.recommender.usage_cache import page_of
+from rightsizer.recommender.usage_days import page_of
 from sandbox.account import Sandbox
 from sandbox.runtime import BuiltFunction, ExecutionEnvironment
 from sandbox.stack import stack

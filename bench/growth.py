@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.canned import PERIOD_S, UNLIMITED, Recorded
 from bench.first import BATCH, ROOT, Account, account, evaluated
-from rightsizer.reporting.own_bill import own_bill, usd_of
+from rightsizer.reporting.totals import own_bill, usd_of
 
 STEEPEST = 1.05
 DAYS = 14

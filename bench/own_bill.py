@@ -31,8 +31,7 @@ from functions.report.app import lambda_handler as report
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap, catalog
 from rightsizer.aws.metrics import RateLimiter
-from rightsizer.reporting.own_bill import OCCASIONS, own_bill, price, price_date, usd_of
-from rightsizer.reporting.totals import ALARM_METRICS
+from rightsizer.reporting.totals import ALARM_METRICS, OCCASIONS, own_bill, price, price_date, usd_of
 from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
 from sandbox.functions import Context

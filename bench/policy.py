@@ -14,11 +14,11 @@ from decimal import Decimal
 from bench.adapter import DAY_0, Memory, config_name, facts, framework, is_slow_by_habit, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
-from rightsizer.autoscaling.count_schedule import scheduled_counts
-from rightsizer.changes.daily_budget import budget_share
+from rightsizer.autoscaling.schedules import scheduled_counts
 from rightsizer.changes.overruled import ApprovedAs, covered_fleet, overruling_reason
 from rightsizer.changes.preflight import withhold_refused
 from rightsizer.changes.stages import option_of_stage
+from rightsizer.changes.start_limits import budget_share
 from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.hardware import Catalogue

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from bench.spot_market import BOOT_S, NOTICE_S, ON_DEMAND, Market
 from rightsizer.domain.spot import Mark, Pool, PoolSight, PoolSignal, SpotNeed, SpotPlacement
-from rightsizer.spot.placement import interruptions_per_hour, next_mark, place_instances, useful_usd
+from rightsizer.spot.interruption import interruptions_per_hour, next_mark, place_instances, useful_usd
 
 CLOCK = datetime(2000, 1, 1, tzinfo=UTC)
 """Second zero of every trace."""

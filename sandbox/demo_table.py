@@ -14,7 +14,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.recommender.pricing import monthly_cost
-from rightsizer.recommender.stopped_hours import running_hours
+from rightsizer.recommender.usage_days import running_hours
 
 HEAD = ("endpoint", "runs on", "finding", "recommended", "saves, USD a month", "what happened")
 NAMED = 10

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.training_history import NAMESPACE, PROCESSING_NAMESPACE
+from rightsizer.aws.training import NAMESPACE, PROCESSING_NAMESPACE
 from sandbox.cloudwatch.store import Sample
 from sandbox.traffic import hardware
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rightsizer import catalog
+from rightsizer.advice.capacity import network_latency, network_rate
 from rightsizer.advice.memory import (
     GIB,
     Method,
@@ -23,7 +24,6 @@ from rightsizer.advice.memory import (
     weights_gib,
 )
 from rightsizer.advice.models import Architecture, architectures, networks
-from rightsizer.advice.speed import network_latency, network_rate
 from rightsizer.advice.throughput import Interval, RequestLoad, Serving, peak_flops, throughput
 from rightsizer.catalog import catalogue
 from rightsizer.domain.hardware import Accelerator

@@ -29,13 +29,11 @@ ALSO: Mapping[str, Sequence[str]] = {
     "changes/hours": ("changes/hours/test_answers",),
     "changes/guardrail": ("changes/test_rollback_alarms",),
     "changes/overruled": ("changes/test_growth",),
-    "changes/plan/fleet": ("changes/test_plan_config",),
+    "changes/plan/capacity": ("changes/test_plan_config",),
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
     "changes/reconcile": ("changes/test_reconcile_courses", "changes/test_still"),
-    "changes/reconcile/drift": ("changes/test_reconcile", "changes/test_drift_copies"),
-    "changes/reconcile/obstacles": ("changes/test_still",),
-    "changes/reconcile/journal": ("changes/test_reconcile", "changes/test_turning"),
-    "changes/reconcile/steps": ("changes/test_reconcile", "changes/test_turning"),
+    "changes/reconcile/drift": ("changes/test_reconcile", "changes/test_drift_copies", "changes/test_turning"),
+    "changes/reconcile/steps": ("changes/test_still", "changes/test_reconcile", "changes/test_turning"),
 }
 """Test files of another name that belong to a module."""
 ENDS = {0: "survived", 1: "killed", 3: "killed", 5: "no test", 33: "no test"}

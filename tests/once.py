@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from rightsizer.flows import evaluate
 from rightsizer.recommender.recommend import recommend
-from rightsizer.render import two_weeks
+from rightsizer.render import pictures
 from rightsizer.render.pictures import TwoWeeks, two_weeks_png
 
 _drawn: dict[tuple[bool, ...], bytes] = {}
@@ -34,7 +34,7 @@ def drawn_once() -> Iterator[None]:
             _drawn[key] = two_weeks_png(picture)
         return _drawn[key]
 
-    with patch.object(two_weeks, "two_weeks_png", draw):
+    with patch.object(pictures, "two_weeks_png", draw):
         yield
 
 

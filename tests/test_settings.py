@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rightsizer.bootstrap import evaluation
-from rightsizer.changes.window import is_open
+from rightsizer.changes.start_limits import is_open
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ADDABLE, TYPE_AND_COUNT, ChangeLimits

@@ -1,7 +1,7 @@
 """The policy document from its JSON text. Total: what cannot be understood is named in `PolicyDocument.problems`.
 
 Neither pydantic nor boto3: the door that answers clicks reads it too. The published schema is made from the same table
-of keys (`terminal.policy_schema`), and tests hold both to the same documents.
+of keys (`terminal.policy_page`), and tests hold both to the same documents.
 """
 
 import json

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import Advice, AdvisedOption, HardwareClass, Hosting, Purchase
 from rightsizer.advice.asks import WORDS
-from rightsizer.advice.fitting import need_of
+from rightsizer.advice.capacity import need_of
 from rightsizer.advice.market import known_types, snapshot
 from rightsizer.advice.memory import Method, Precision
 from rightsizer.advice.models import architectures

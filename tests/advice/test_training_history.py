@@ -11,8 +11,7 @@ from rightsizer.advice.market import snapshot
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.training_history import WorkAdvice, advise_runs, training_finding
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.job import TrainingJob
-from rightsizer.domain.training_run import TrainingRun
+from rightsizer.domain.job import TrainingJob, TrainingRun
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 MARKET = snapshot("us-east-1")

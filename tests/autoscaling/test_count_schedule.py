@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.autoscaling.count_schedule import MOST_ACTIONS, ScheduledCount, early_hours, scheduled_counts
 from rightsizer.autoscaling.scheduled_actions import last_firing
+from rightsizer.autoscaling.schedules import MOST_ACTIONS, ScheduledCount, early_hours, scheduled_counts
 from rightsizer.domain.schedule import DayCounts, days_text, week_of
 
 OFFICE = (1,) * 8 + (3,) * 10 + (1,) * 6

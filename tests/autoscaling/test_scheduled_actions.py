@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.autoscaling.cron import CronError
 from rightsizer.autoscaling.scheduled_actions import is_over, last_firing, steps_due_now, unreadable_actions
+from rightsizer.autoscaling.schedules import CronError
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Step, StepKind
 from sandbox.schedule import next_fire

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.batches import PAUSES_S, Batches
+from rightsizer.aws.documents import PAUSES_S, Batches
 from rightsizer.aws.proposals import LATELY
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session

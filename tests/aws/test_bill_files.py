@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.bill_columns import endpoint_of, instance_type_of
-from rightsizer.aws.bill_files import MOST_LINE, BillFiles, ExportInS3, Opened, local_file
+from rightsizer.aws.bill_sources import MOST_LINE, BillFiles, ExportInS3, Opened, local_file
 from rightsizer.domain.bill import BilledCharge, BillWindow
 from rightsizer.errors import InputError, ReadError
 from sandbox.charges import CUR_HEADS

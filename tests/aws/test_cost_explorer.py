@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.cost_explorer import MOST_PAGES, CostExplorerBill
+from rightsizer.aws.bill_sources import MOST_PAGES, CostExplorerBill
 from rightsizer.domain.bill import BilledCharge, BillLevel, BillWindow, ChargeKind
 from rightsizer.errors import InputError, PermissionMissingError, ReadError
 from rightsizer.flows.bill import reconcile_with_bill

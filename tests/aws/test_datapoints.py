@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.awsrequest import AWSResponse
 
-from rightsizer.aws.datapoints import fold, read_fast, timestamps_as_seconds
+from rightsizer.aws.cloudwatch import fold, read_fast, timestamps_as_seconds
 from rightsizer.aws.session import Session
 from rightsizer.domain.usage import Grid, align
 

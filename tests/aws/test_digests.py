@@ -16,7 +16,7 @@ from rightsizer.aws.s3 import S3DailyUsage, merge_usage
 from rightsizer.domain.usage import SLOTS, DailyUsage, EachGpu, KeptUsage
 from rightsizer.errors import InputError
 from rightsizer.ports.evaluation import DailyUsageStore
-from rightsizer.recommender.usage_cache import page_of
+from rightsizer.recommender.usage_days import page_of
 from sandbox.account import Sandbox
 
 BUCKET = "digests-of-the-tests"

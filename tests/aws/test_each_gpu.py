@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+from rightsizer.aws.detailed_metrics import MOST_INSTANCES, places_of
 from rightsizer.aws.endpoints import SageMakerFleet
-from rightsizer.aws.gpu_metrics import MOST_INSTANCES, places_of
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.session import Session

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.journal import TableJournal
-from rightsizer.changes.daily_budget import budget_share
+from rightsizer.changes.start_limits import budget_share
 from rightsizer.domain.change import Change, ChangeState, Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+from rightsizer.aws.detailed_metrics import KvCaches, parse_shares, query_of
 from rightsizer.aws.endpoints import SageMakerFleet
-from rightsizer.aws.kv_cache import KvCaches, parse_shares, query_of
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.models import SMALLEST, facts_of, weights_size
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 
-from rightsizer.aws.ecr import images
+from rightsizer.aws.artefacts import images
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.live_state import ImageSight
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rightsizer.aws.endpoint_memory import FEWEST, RECORDS, VALUE_LENGTH, SearchReader
 from rightsizer.aws.endpoints import SageMakerFleet
-from rightsizer.aws.search import FEWEST, RECORDS, VALUE_LENGTH, SearchReader
 from rightsizer.aws.session import Session
 from rightsizer.domain.endpoint import Observation
 from rightsizer.domain.trigger import ListedEndpoint

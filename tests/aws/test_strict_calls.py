@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightsizer.aws.alarms import CloudWatchAlarms
+from rightsizer.aws.cloudwatch import CloudWatchAlarms
 from rightsizer.aws.session import Session
 from rightsizer.aws.tags import TagReader
 from sandbox.account import Sandbox

@@ -8,8 +8,7 @@ import pytest
 from bench import own_bill as bench
 from rightsizer import catalog
 from rightsizer.domain.report import FunctionUse, Stack
-from rightsizer.reporting.own_bill import LINES, OCCASIONS, own_bill, quantities, usd_of
-from rightsizer.reporting.totals import running_cost
+from rightsizer.reporting.totals import COST_LINES, OCCASIONS, own_bill, quantities, running_cost, usd_of
 from tests.template.stack import EVERYTHING, stack
 
 
@@ -27,7 +26,7 @@ def test_no_more_is_used_than_is_written(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_every_quantity_is_in_one_line_and_has_a_price() -> None:
-    listed = [item for items in LINES.values() for item in items]
+    listed = [item for items in COST_LINES.values() for item in items]
     assert len(listed) == len(set(listed))
     assert set(listed) >= quantities(100).keys()
     billed = {item: quantity for line in own_bill(100) for item, quantity in line.quantities.items() if quantity}
@@ -57,7 +56,7 @@ def test_the_report_has_every_line_of_the_bill_and_says_what_is_estimated() -> N
     used = (FunctionUse("evaluate", 1769, 100, 60_000.0),)
     cost = running_cost(used, Stack(), 100, 16, 365 / 12)
     assert cost is not None
-    assert {line.what for line in cost.lines} == {*LINES, "alarms"}
+    assert {line.what for line in cost.lines} == {*COST_LINES, "alarms"}
     assert all("estimated" in line.how for line in cost.lines[3:])
     bill = {line.what: line.usd for line in own_bill(100)}
     assert all(line.usd == pytest.approx(bill[line.what]) for line in cost.lines[3:])

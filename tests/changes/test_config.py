@@ -1,7 +1,7 @@
 """A plan that deploys: a clone, roll-back alarms first, autoscaling taken away and given back, and a way to return."""
 
 from rightsizer.changes.clone import CHANGE_TAG
-from rightsizer.changes.plan.config import update_step
+from rightsizer.changes.plan import update_step
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import StepKind

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rightsizer.changes.measurement import past_change_of, realised_usd
 from rightsizer.changes.overruled import overruling_reason
-from rightsizer.changes.plan.config import alarm_steps
+from rightsizer.changes.plan import alarm_steps
 from rightsizer.changes.preflight import preflight_deferral
 from rightsizer.changes.preflight.consent import growth_refusal
 from rightsizer.changes.proof import proof_verdict

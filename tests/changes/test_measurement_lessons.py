@@ -15,7 +15,7 @@ from rightsizer.domain.option import OptionKind, Risk, Target, VariantTarget
 from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
 from rightsizer.domain.schedule import DayCounts
 from rightsizer.domain.slowdown import Promise
-from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
+from rightsizer.recommender.latency import ShadowRun, shadow_ratios
 from tests import samples
 from tests.changes.account import MONDAY, NEW_TYPE, OLD_TYPE
 from tests.changes.test_rollback import CATALOGUE

@@ -5,14 +5,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from rightsizer.changes.newest_recommendation import (
+from rightsizer.changes.overruled import covered_sentence
+from rightsizer.changes.stages import (
     NewestRecommendation,
     action_in_place,
     refusal_by_newest,
+    stage_size_sentence,
     with_covered_fleet,
 )
-from rightsizer.changes.overruled import covered_sentence
-from rightsizer.changes.stages import stage_size_sentence
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -30,8 +30,8 @@ from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from tests.changes.memory import known_types
-from tests.changes.test_newest_recommendation import DECIDED, LATER, PROPOSAL, UPDATE, change
 from tests.changes.test_reconcile import CLEAR, TURN
+from tests.changes.test_stages_newest_recommendation import DECIDED, LATER, PROPOSAL, UPDATE, change
 
 DAY = timedelta(days=1)
 FIRST = ProvenStage(1, "c-first", DECIDED.evaluated_at, "chat-cfg", "AllTraffic=3", None)

@@ -8,8 +8,8 @@ import pytest
 
 from rightsizer.changes.clone import CHANGE_TAG
 from rightsizer.changes.dimension import Approved, PlannedChange
-from rightsizer.changes.plan.config import alarm_steps, autoscaling_steps, plan_new_config, tag_step
-from rightsizer.changes.plan.fleet import (
+from rightsizer.changes.plan import alarm_steps, autoscaling_steps, plan_new_config, tag_step
+from rightsizer.changes.plan.capacity import (
     capacity_exchange,
     fleet_after,
     largest_new_count,

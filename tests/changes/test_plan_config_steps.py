@@ -8,7 +8,7 @@ import pytest
 from rightsizer.changes import clone, guardrail
 from rightsizer.changes.clone import CHANGE_TAG
 from rightsizer.changes.dimension import Approved, PlannedChange
-from rightsizer.changes.plan.config import (
+from rightsizer.changes.plan import (
     alarm_steps,
     create_step,
     plan_keeping_counts,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.preflight.images import (
+from rightsizer.changes.preflight.deployment import (
     component_refusal,
     image_difference,
     image_refusal,

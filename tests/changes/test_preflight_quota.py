@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.preflight.quota import quota_refusal, unchecked_quota_sentences
+from rightsizer.changes.preflight.deployment import quota_refusal, unchecked_quota_sentences
 from rightsizer.domain.live_state import ConfigSight, EndpointSight, VariantSight
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.preflight import PreflightInput

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.reconcile.obstacles import (
+from rightsizer.changes.reconcile.steps import (
     REPLANS,
     approval_age_reason,
     expiry_action,

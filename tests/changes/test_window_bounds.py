@@ -4,7 +4,7 @@ from datetime import UTC, datetime, time, timedelta, timezone
 
 import pytest
 
-from rightsizer.changes.window import STEP, is_open, next_open, next_test_start
+from rightsizer.changes.start_limits import STEP, is_open, next_open, next_test_start
 from rightsizer.domain.demand import Peak
 from rightsizer.domain.policy import TICK, ChangeWindow
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.plan.component_sleep import MOST_COMPONENTS
+from rightsizer.changes.plan.components import MOST_COMPONENTS
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.flows.orders import Orders
 from sandbox.account import Sandbox

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.channels.routing import RoutedSlack
+from rightsizer.channels.notifier import RoutedSlack
 from rightsizer.domain.environment import Environment, EnvironmentReading
 from rightsizer.domain.message import Digest, Message, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef

@@ -17,10 +17,10 @@ from rightsizer.advice.advise import advise
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.hosting import HOLD_H
 from rightsizer.render import pictures
+from rightsizer.terminal.advise_page import break_even_chart
 from rightsizer.terminal.app import Exit
-from rightsizer.terminal.break_even_chart import break_even_chart
-from rightsizer.terminal.dialogue import ask
 from rightsizer.terminal.run import run
+from rightsizer.terminal.workload import ask
 
 
 @pytest.fixture(autouse=True)

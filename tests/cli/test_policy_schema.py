@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from rightsizer.domain.policy_document import DEFAULTS, allowed_values
 from rightsizer.domain.policy_key import KEYS, Fallback
 from rightsizer.policy_reader import read_policy
-from rightsizer.terminal.policy_schema import policy_model, policy_schema
+from rightsizer.terminal.policy_page import policy_model, policy_schema
 from tests.test_policy_reader import JSON, PLACES, WHOLE, WRONG, broken_at
 
 DOCS = Path(__file__).parents[2] / "docs"

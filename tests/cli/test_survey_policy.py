@@ -11,7 +11,7 @@ import pytest
 from rightsizer.aws.session import Session
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
-from rightsizer.terminal.survey_policy import survey_policy
+from rightsizer.terminal.survey import survey_policy
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
 NAME = "/rightsizer/policy"

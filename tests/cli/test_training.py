@@ -12,7 +12,7 @@ import pytest
 from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import advise_runs
 from rightsizer.aws.session import Session
-from rightsizer.aws.training_history import TrainingHistory
+from rightsizer.aws.training import TrainingHistory
 from rightsizer.errors import InputError
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.window import is_open
+from rightsizer.changes.start_limits import is_open
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.endpoint import Endpoint, Mode, Objective
 from rightsizer.domain.environment import Environment, environment_of

@@ -8,8 +8,8 @@ import pytest
 
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import Target
+from rightsizer.domain.preflight import WAY_BACK, RunningFleet, approved_change, is_person
 from rightsizer.domain.schedule import DayCounts
-from rightsizer.domain.way_back import WAY_BACK, RunningFleet, approved_change, is_person
 
 AT = datetime(2026, 11, 2, 9, tzinfo=UTC)
 OLD, NEW = "ml.g5.12xlarge", "ml.g5.4xlarge"

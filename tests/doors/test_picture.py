@@ -2,8 +2,7 @@
 
 from unittest.mock import patch
 
-from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.week_signals import WeekSignals
+from rightsizer.domain.recommendation import Recommendation, WeekSignals
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
 
@@ -20,7 +19,7 @@ def test_the_picture_follows_the_message_and_later_edits_keep_it() -> None:
     with (
         scene() as at,
         patch("rightsizer.render.pictures.figure_class"),
-        patch("rightsizer.render.two_weeks.draw", drawn),
+        patch("rightsizer.render.pictures.draw", drawn),
         patch("time.sleep"),
     ):
         at.add(BIG, tags=PROPOSE)
@@ -40,7 +39,7 @@ def test_the_picture_follows_the_message_and_later_edits_keep_it() -> None:
 
 
 def test_without_the_scope_or_the_library_the_message_stands_without_a_picture() -> None:
-    with scene() as at, patch("rightsizer.render.two_weeks.draw", drawn):
+    with scene() as at, patch("rightsizer.render.pictures.draw", drawn):
         at.slack.scopes -= {"files:write"}
         at.add(BIG, tags=PROPOSE)
         at.sweep()

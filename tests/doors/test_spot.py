@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.aws.capacity_changes import CapacityChangeTable, InterruptionTable
 from rightsizer.aws.ledger import SavingsTable
-from rightsizer.aws.spot_store import InterruptionTable
 from rightsizer.domain.capacity_change import CapacityChange, ManualStep
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.proposal import ProposalState

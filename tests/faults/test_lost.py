@@ -11,10 +11,10 @@ import pytest
 from rightsizer.aws.capacity_changes import CapacityChangeCalls
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.changes import newest_recommendation
-from rightsizer.changes.newest_recommendation import LOOK_AGAIN
+from rightsizer.changes import stages
 from rightsizer.changes.overruled import overruling_reason
 from rightsizer.changes.reconcile.steps import accepted_entry
+from rightsizer.changes.stages import LOOK_AGAIN
 from rightsizer.domain.capacity_change import CapacityChange, Ended, GroupPolicy, GroupSight, Send
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
@@ -68,7 +68,7 @@ def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest
 
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(newest_recommendation, "overruling_reason", lambda *_, **__: None)
+    monkeypatch.setattr(stages, "overruling_reason", lambda *_, **__: None)
     assert found("apply is off for a day", "forbids it: under-provisioned", first=4)
 
 
@@ -81,7 +81,7 @@ def test_a_change_that_goes_by_what_is_listed_alone_is_caught(judged: str, monke
         return overruling_reason(option, decided, known)
 
     monkeypatch.setattr(lost_runs, "JUDGED", (judged,))
-    monkeypatch.setattr(newest_recommendation, "overruling_reason", listed)
+    monkeypatch.setattr(stages, "overruling_reason", listed)
     assert found("apply is off for a day", f"forbids it: {judged}")
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rightsizer import intake
+from rightsizer.aws.capacity_changes import InterruptionTable
 from rightsizer.aws.groups import Groups, GroupWrites
 from rightsizer.aws.ledger import SavingsTable
-from rightsizer.aws.spot_store import InterruptionTable
 from rightsizer.aws.table import Table
 from rightsizer.domain.message import Message, Notice
 from rightsizer.domain.outcome import Occurrence

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.spot_store import LEASE
+from rightsizer.aws.capacity_changes import LEASE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import LeaveAlone, Note, Replace, ReplacementMethod
 from rightsizer.domain.spot import Pool

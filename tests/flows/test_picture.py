@@ -13,13 +13,12 @@ from rightsizer.catalog import catalogue
 from rightsizer.domain.message import Gathering, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Recommendation, WeekSignals
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
-from rightsizer.domain.week_signals import WeekSignals
 from rightsizer.errors import InputError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.picture import GPU, MEMORY, P95, PicturePorts, show_picture
 from rightsizer.ports.evaluation import MetricRequest
-from rightsizer.render.two_weeks import two_weeks
+from rightsizer.render.pictures import two_weeks
 from tests.samples import proposal, recommendation
 
 HOURS = 14 * 24

@@ -13,8 +13,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
 from rightsizer.errors import ThrottledError
+from rightsizer.flows.bill import BillPorts, BillScope, read_rest_of_bill
 from rightsizer.flows.propose_hours import MOST_READ, HoursSources, propose_hours
-from rightsizer.flows.rest_of_bill import BillPorts, BillScope, read_rest_of_bill
 from rightsizer.ports.account import AccountReader
 from rightsizer.ports.evaluation import MetricRequest
 from rightsizer.reporting.hours_fit import EVIDENCE, FIVE_MINUTES

@@ -19,7 +19,7 @@ from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ReadError
 from rightsizer.flows.evaluate import Evaluated, permission_for
-from rightsizer.flows.read_components import read_components
+from rightsizer.flows.read_usage import read_components
 from rightsizer.recommender.proposal import proposal_for
 from rightsizer.wire import dump_stored, load_stored
 from sandbox.account import Sandbox

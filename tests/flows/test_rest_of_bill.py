@@ -16,14 +16,14 @@ from rightsizer.domain.account_finding import (
 )
 from rightsizer.domain.endpoint import EndpointRef, Mode
 from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
+from rightsizer.domain.job import TrainingRun
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding
-from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import PermissionMissingError
-from rightsizer.flows.rest_of_bill import MOST_DESCRIBED, BillPorts, BillScope, RestOfBill, read_rest_of_bill
-from rightsizer.ports.hours import HoursBook
+from rightsizer.flows.bill import MOST_DESCRIBED, BillPorts, BillScope, RestOfBill, read_rest_of_bill
+from rightsizer.ports.changes import HoursBook
 from tests.advice.test_training_history import job, run
 from tests.samples import NOW, price, recommendation
 

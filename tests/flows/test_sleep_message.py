@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from rightsizer.domain.hours_record import HoursState
-from rightsizer.domain.message import Message, SleepMessage
+from rightsizer.domain.message import Message, SleepMessage, SleepNote
 from rightsizer.domain.proposal import MessageRef
-from rightsizer.domain.sleep import SleepNote
 from rightsizer.errors import ThrottledError, WriteRefusedError
 from rightsizer.flows.sleep_message import tell_of_sleep
 from rightsizer.render import sleep

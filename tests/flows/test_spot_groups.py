@@ -8,8 +8,8 @@ import pytest
 
 from rightsizer import catalog, wire
 from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.aws.detailed_metrics import AgentMetrics
 from rightsizer.aws.ec2 import Ec2SpotMarket
-from rightsizer.aws.gpu_metrics import AgentMetrics
 from rightsizer.aws.groups import Groups
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.table import Table

@@ -12,7 +12,7 @@ from rightsizer.domain.trigger import ListedEndpoint, LookAt, SweepDue, SweepKin
 from rightsizer.errors import InputError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.sweep import PAGE, SweepPorts, SweepResult, sweep
 from rightsizer.ports.evaluation import EndpointSummary
-from rightsizer.recommender.usage_cache import page_of
+from rightsizer.recommender.usage_days import page_of
 from tests.samples import proposal
 
 NOW = datetime(2026, 11, 21, 4, 20, tzinfo=UTC)

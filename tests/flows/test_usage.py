@@ -27,7 +27,7 @@ from rightsizer.domain.usage import (
 )
 from rightsizer.flows.read_usage import UsageCache, UsageReader
 from rightsizer.ports.evaluation import MetricRequest
-from rightsizer.recommender.usage_cache import page_of
+from rightsizer.recommender.usage_days import page_of
 from tests.recommender.kit import NOW, catalogue, endpoint, judge_digests, prices, steady, window
 
 LATER = NOW + timedelta(days=1, hours=2)

@@ -16,12 +16,11 @@ import pytest
 
 from rightsizer import wire
 from rightsizer.aws import s3
-from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.aws.capacity_changes import CapacityChangeTable, InterruptionTable
 from rightsizer.aws.journal import TableJournal, change_item, revive_change
 from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.message_book import Messages
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.aws.spot_store import InterruptionTable
 from rightsizer.aws.table import Table, from_dynamodb
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.change import Change, ChangeState

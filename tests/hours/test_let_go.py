@@ -13,7 +13,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.orders import Orders
 from rightsizer.flows.wake import WakeOrders
-from rightsizer.ports.hours import HoursAccount
+from rightsizer.ports.changes import HoursAccount
 from tests.hours.world import CLOSES, NAME, OPENS, HoursWorld, hours_world
 
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

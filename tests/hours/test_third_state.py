@@ -23,7 +23,7 @@ from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.errors import ThrottledError
 from rightsizer.flows.evaluate import AskedEndpoints, EvaluatePorts, NotDone, RecommendationSink, evaluate
 from rightsizer.recommender.proposal import ChangePermission
-from rightsizer.recommender.usage_cache import configured_at, last_modified
+from rightsizer.recommender.usage_days import configured_at, last_modified
 from sandbox.sagemaker.load import Served
 from sandbox.traffic import hardware
 from tests.hours.world import KIND, NAME, OPENS, HoursWorld, fallback, hours_world

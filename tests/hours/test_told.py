@@ -8,8 +8,8 @@ import pytest
 from rightsizer.aws.hours import HoursTable
 from rightsizer.aws.wake_requests import WakeRequests
 from rightsizer.domain.hours_record import HoursState, Wake
+from rightsizer.domain.message import SleepNote
 from rightsizer.domain.outcome import Occurrence
-from rightsizer.domain.sleep import SleepNote
 from rightsizer.errors import ThrottledError
 from rightsizer.flows.notify import tell_once
 from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, hours_world, refuse_messages, whole

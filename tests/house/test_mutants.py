@@ -45,7 +45,7 @@ def test_survivors_are_listed_with_the_lines_that_differ() -> None:
 
 def test_modules_are_named_by_their_path_and_a_package_by_its_own() -> None:
     known = [name for package in mutants.PACKAGES for name in modules(package)]
-    assert {"recommender/gate", "changes/plan", "changes/plan/fleet", "changes/reconcile/steps"} <= set(known)
+    assert {"recommender/gate", "changes/plan", "changes/plan/capacity", "changes/reconcile/steps"} <= set(known)
     assert "recommender" not in known, "its __init__ has no code"
 
 
@@ -56,11 +56,14 @@ def test_a_module_is_tested_by_the_files_of_its_name() -> None:
 
 
 def test_a_module_of_an_inner_package_is_tested_by_the_file_of_its_last_name() -> None:
-    assert "tests/changes/test_quota.py" in select_tests("changes/preflight/quota")
-    assert "tests/changes/test_fleet.py" in select_tests("changes/plan/fleet")
+    assert "tests/changes/test_preflight_deployment_quota.py" in select_tests("changes/preflight/deployment")
+    assert "tests/changes/test_plan_capacity_fleet.py" in select_tests("changes/plan/capacity")
     found = select_tests("changes/hours")
     assert {"tests/changes/hours/test_answers.py", "tests/changes/hours/test_hours_notices.py"} <= set(found)
-    assert select_tests("changes/hours/code") == ["tests/changes/hours/test_code.py"]
+    assert select_tests("changes/hours/wake") == [
+        "tests/changes/hours/test_wake.py",
+        "tests/changes/hours/test_wake_code.py",
+    ]
 
 
 def test_every_file_that_is_named_beside_those_exists() -> None:
@@ -127,8 +130,8 @@ def test_a_module_without_a_test_of_its_name_is_told_which_file_to_write(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(mutants, "select_tests", lambda module: [])
-    assert main(["changes/plan/fleet", "--no-cases"]) == 2
-    assert "changes/plan/fleet: no test file; write tests/changes/test_plan_fleet.py" in capsys.readouterr().err
+    assert main(["changes/plan/capacity", "--no-cases"]) == 2
+    assert "changes/plan/capacity: no test file; write tests/changes/test_plan_capacity.py" in capsys.readouterr().err
 
 
 def test_only_what_this_branch_changed_counts_for_a_pull_request(

@@ -69,7 +69,7 @@ PRONOUNS, PARTICIPLES = frozenset(_PRONOUNS.split()), frozenset(_PARTICIPLES.spl
 """Words that alone name no act and no thing: a function says what it does, or what it returns."""
 KNOWN_FUNCTIONS = {"known": 3, "shown": 1}
 """Functions with such a name and how often there is one; the list shrinks only. `known`: of price sources."""
-KNOWN_CLASSES = {"Answer": 2, "Block": 2, "Find": 2, "SafeTell": 2, "Serverless": 2, "Value": 2}
+KNOWN_CLASSES = {"Answer": 2, "Block": 2, "SafeTell": 2, "Serverless": 2, "Value": 2}
 """Names of two classes or types; the list shrinks only."""
 FIRST_WORDS = frozenset(
     {"it", "its", "they", "them", "their", "these", "those", "this", "that", "what", "whom", "which"}

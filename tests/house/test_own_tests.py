@@ -49,7 +49,7 @@ def test_a_module_without_its_file_would_be_found() -> None:
     assert names["test_steps.py"] == "rightsizer.changes.reconcile.steps"
     assert names["test_plan.py"] == "rightsizer.changes.plan"
     assert "rightsizer.changes.reconcile.steps" in imported(ROOT / "tests" / "changes" / "test_steps.py")
-    assert "rightsizer.changes.reconcile.drift" not in imported(ROOT / "tests" / "changes" / "test_window.py")
+    assert "rightsizer.changes.reconcile.drift" not in imported(ROOT / "tests" / "changes" / "test_start_limits.py")
 
 
 def names_of_tests(tree: ast.Module) -> list[str]:

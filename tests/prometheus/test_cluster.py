@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.advice.answer import Action
 from rightsizer.advice.cluster import ClusterAdvice, PodAdvice, advise_cluster
-from rightsizer.advice.ec2 import ec2_market
+from rightsizer.advice.market import ec2_market
 from rightsizer.advice.rules import Rule
 from rightsizer.domain.cluster import ClusterUse, PodGroup
 from rightsizer.errors import InputError

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from rightsizer.advice.cluster import advise_cluster
-from rightsizer.advice.ec2 import ec2_market
+from rightsizer.advice.market import ec2_market
 from rightsizer.domain.cluster import ClusterUse
 from rightsizer.errors import ReadError
 from rightsizer.prometheus.client import Prometheus

@@ -13,7 +13,7 @@ from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import BIN, SLOTS, DailyUsage, EachGpu, Fit, Spread
 from rightsizer.recommender.demand import demand_of, latency_of
-from rightsizer.recommender.stopped_hours import mark_stopped
+from rightsizer.recommender.usage_days import mark_stopped
 from tests.recommender import kit
 from tests.recommender.plain import NEED, near
 

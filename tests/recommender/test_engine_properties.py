@@ -15,7 +15,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.queueing import find_service_time
+from rightsizer.recommender.latency import find_service_time
 from tests.recommender import kit
 from tests.recommender.kit import judge
 

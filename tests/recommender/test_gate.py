@@ -12,7 +12,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender import allowed_step
+from rightsizer.recommender import stages
 from rightsizer.recommender.gate import GateCase, decide_gate
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -26,7 +26,7 @@ def one_case(monkeypatch: pytest.MonkeyPatch) -> GateCase:
         cases.append(case)
         return decide_gate(case, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(allowed_step, "decide_gate", seen)
+    monkeypatch.setattr(stages, "decide_gate", seen)
     policy = Policy(confidence_smaller=1.0)
     judge(kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
     return cases[0]
@@ -57,7 +57,7 @@ def test_hours_that_halve_the_fleet_on_average_ask_a_person(
         cases.append(case)
         return decide_gate(case, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(allowed_step, "decide_gate", seen)
+    monkeypatch.setattr(stages, "decide_gate", seen)
     policy = Policy(by_itself=frozenset(OptionKind))
     history, load = History(), [kit.window(kit.steady())]
     judge(kit.endpoint(count=4), load, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)

@@ -12,7 +12,7 @@ from rightsizer.domain.endpoint import Objective, ScalableTarget
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import BIN
-from rightsizer.recommender.latency_objective import (
+from rightsizer.recommender.latency import (
     Bins,
     allowed_latency_factor,
     allowed_slowdown,

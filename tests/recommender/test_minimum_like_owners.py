@@ -7,7 +7,7 @@ import pytest
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.target_tracking import minimum_like_owners
+from rightsizer.recommender.scaling_options import minimum_like_owners
 from tests.recommender.test_dimensions import SCALED
 from tests.recommender.test_late_requests import context, day
 

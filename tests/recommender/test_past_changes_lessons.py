@@ -11,7 +11,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DailyUsage
-from rightsizer.recommender.past_changes import (
+from rightsizer.recommender.slowdown import (
     LEFT,
     Lesson,
     MeasuredType,

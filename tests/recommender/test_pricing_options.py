@@ -10,7 +10,7 @@ from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Ri
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment
 from rightsizer.recommender import pricing
-from rightsizer.recommender.elsewhere import volume_notes
+from rightsizer.recommender.other_endpoint import volume_notes
 from rightsizer.recommender.pricing import (
     MANAGED,
     RatedTarget,

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from rightsizer.domain.demand import Latency
 from rightsizer.domain.usage import SLOTS, DailyUsage
-from rightsizer.recommender.queueing import (
+from rightsizer.recommender.latency import (
     Rates,
     ServiceTime,
     ShadowRun,

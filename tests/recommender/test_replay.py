@@ -13,8 +13,7 @@ from rightsizer.domain.usage import SLOTS, DailyUsage, MetricStatistic, MetricWi
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan
-from rightsizer.recommender.latency_objective import share_of_late_requests
-from rightsizer.recommender.queueing import service_time_of
+from rightsizer.recommender.latency import service_time_of, share_of_late_requests
 from rightsizer.recommender.replay import replay_requests, roughness, stream_of
 from tests.recommender.kit import catalogue
 

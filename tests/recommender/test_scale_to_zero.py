@@ -6,8 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from rightsizer.domain.usage import SLOTS, DailyUsage
-from rightsizer.recommender.scale_to_zero import idle_time
-from rightsizer.recommender.stopped_traffic import find_stopped_traffic
+from rightsizer.recommender.scale_to_zero import find_stopped_traffic, idle_time
 
 HOUR = SLOTS // 24
 

@@ -15,7 +15,7 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.allowed_step import in_order
+from rightsizer.recommender.stages import in_order
 from tests.recommender import kit
 from tests.recommender.plain import option
 

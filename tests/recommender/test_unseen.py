@@ -16,7 +16,7 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import unseen_hours
 from rightsizer.recommender.gate import UNSEEN_HOURS
-from rightsizer.recommender.usage_cache import complete_end
+from rightsizer.recommender.usage_days import complete_end
 from tests.recommender import kit
 
 DAY = 288

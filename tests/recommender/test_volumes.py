@@ -6,7 +6,7 @@ from rightsizer.bootstrap import catalogue
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.elsewhere import volume_notes
+from rightsizer.recommender.other_endpoint import volume_notes
 from tests.recommender import kit
 from tests.recommender.kit import judge
 

@@ -9,7 +9,7 @@ import pytest
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate
-from rightsizer.render import asked_test, text
+from rightsizer.render import effects, text
 from rightsizer.render.slack import proposal_blocks
 from tests.notifiers import said_in_slack
 from tests.render.test_slack import actions, hold_the_limits
@@ -93,17 +93,17 @@ def test_the_mail_has_the_commands_to_type_each_with_what_it_does() -> None:
 
 
 def test_where_the_test_is_needed_no_command_goes_without_it() -> None:
-    assert [line for line, _ in asked_test.commands(asked(NEEDED))] == [
+    assert [line for line, _ in effects.commands(asked(NEEDED))] == [
         "rightsizer test p-5f2c9a7d1e3b4c60 --region eu-west-1"
     ]
-    assert asked_test.commands(asked(option())) == [("rightsizer approve p-5f2c9a7d1e3b4c60 --region eu-west-1", "")]
-    assert asked_test.commands(asked(approvable=False)) == []
+    assert effects.commands(asked(option())) == [("rightsizer approve p-5f2c9a7d1e3b4c60 --region eu-west-1", "")]
+    assert effects.commands(asked(approvable=False)) == []
 
 
 def test_a_test_of_before_its_price_and_its_answer_were_stored_is_offered_with_what_is_known() -> None:
     found = asked(option(facts={"test hours": "3"}), gate=Gate.TEST).recommendation
-    assert asked_test.offer_text(found).startswith("3 h on ml.g5.xlarge; each request is served twice")
-    assert asked_test.untested_warning(found) == ""
+    assert effects.offer_text(found).startswith("3 h on ml.g5.xlarge; each request is served twice")
+    assert effects.untested_warning(found) == ""
 
 
 def test_the_message_follows_test_and_change_to_the_end() -> None:

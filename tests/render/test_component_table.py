@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import ComponentFinding, ComponentPacking, Finding
-from rightsizer.render.component_table import section_content
+from rightsizer.render.report_money import section_content
 from tests.samples import recommendation
 
 EVIL = "<script>x</script>"

@@ -26,7 +26,7 @@ from rightsizer.domain.report import Report
 from rightsizer.render import csv, report_json, report_tables, sentences, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import proposal_blocks, report_blocks
-from rightsizer.reporting.plan_money import stage_of
+from rightsizer.reporting.split_money import stage_of
 from rightsizer.reporting.totals import Records, make_report
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey

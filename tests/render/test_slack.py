@@ -17,7 +17,7 @@ from rightsizer.domain.option import OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.render import text
-from rightsizer.render.asked_test import risk_text
+from rightsizer.render.effects import risk_text
 from rightsizer.render.slack import digest_blocks, proposal_blocks, proposal_text
 from tests.samples import NOW, option, proposal, recommendation
 

@@ -13,9 +13,9 @@ from rightsizer.domain.proposal import Proposal, ProposalState, change_id_of, st
 from rightsizer.domain.schedule import DayCounts
 from rightsizer.render import report_page, text
 from rightsizer.render.details_page import details_page
+from rightsizer.render.effects import later_text, stages_of, target_facts
 from rightsizer.render.sentences import money, monthly_price, standing_sentence
 from rightsizer.render.slack import proposal_blocks
-from rightsizer.render.target import later_text, stages_of, target_facts
 from rightsizer.terminal.document import option_document, recommendation_document, target_document
 from rightsizer.terminal.tables import explanation
 from tests import samples

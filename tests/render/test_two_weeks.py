@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from rightsizer.domain.option import OptionKind, Target
-from rightsizer.domain.week_signals import WeekSignals
-from rightsizer.render.pictures import gaps
-from rightsizer.render.two_weeks import draw, two_weeks
+from rightsizer.domain.recommendation import WeekSignals
+from rightsizer.render.pictures import draw, gaps, two_weeks
 from tests.samples import option, recommendation
 
 START = datetime(2026, 11, 2, tzinfo=UTC)

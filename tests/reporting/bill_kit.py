@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from rightsizer.aws.bill_files import BillFiles, Opened
+from rightsizer.aws.bill_sources import BillFiles, Opened
 from rightsizer.domain.bill import BillWindow, Reconciliation
 from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import LedgerEntry

@@ -16,12 +16,11 @@ from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import HoursSaving, Stack
 from rightsizer.errors import PermissionMissingError
+from rightsizer.flows.bill import BillPorts
 from rightsizer.flows.report import ReportSources, assemble_report
-from rightsizer.flows.rest_of_bill import BillPorts
 from rightsizer.ports.account import AccountReader, OwnUse
-from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
+from rightsizer.ports.changes import EndedChangeBook, HoursBook, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
-from rightsizer.ports.hours import HoursBook
 from rightsizer.render import report_page, slack, text
 from rightsizer.reporting.office_hours import hours_savings, types_stopped
 from tests.reporting.test_money import booked, seen

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rightsizer.domain.reason import Code
 from rightsizer.domain.spot import Mark, Pool, PoolSight, PoolSignal, SpotNeed, SpotPlacement
 from rightsizer.errors import InputError
-from rightsizer.spot.placement import (
+from rightsizer.spot.interruption import (
     FIRST_MARK,
     FORGIVEN_AFTER,
     LONGEST_MARK,

@@ -5,15 +5,21 @@ from typing import Any
 
 from rightsizer.advice.answer import Advice, AdviceReason, AdvisedOption, HardwareClass, Refused
 from rightsizer.advice.asks import refusals, unpriced
-from rightsizer.advice.break_even import break_even, costs_by_traffic
-from rightsizer.advice.contradictions import contradictions
-from rightsizer.advice.describe import workload_of
+from rightsizer.advice.blueprint import measurements
+from rightsizer.advice.comparisons import (
+    break_even,
+    budget_note,
+    by_budget,
+    costs_by_traffic,
+    deadline_note,
+    notes,
+    unknown,
+)
+from rightsizer.advice.describe import contradictions, workload_of
 from rightsizer.advice.environments import environment_variants, in_staging
-from rightsizer.advice.facts import budget_note, by_budget, deadline_note, notes, unknown
 from rightsizer.advice.hosting import as_asynchronous, host, needs_accelerator
 from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
 from rightsizer.advice.market import Market, snapshot
-from rightsizer.advice.measurement import measurements
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from rightsizer.advice.answer import AdviceReason, HardwareClass, Refused
+from rightsizer.advice.capacity import need_of, place
 from rightsizer.advice.describe import nearest
-from rightsizer.advice.fitting import need_of, place
 from rightsizer.advice.hosting import lambda_refusal, needs_queue, serverless_refusal
 from rightsizer.advice.market import LEGACY, NO_ON_DEMAND, Market, class_of, without_price
 from rightsizer.advice.memory import training_memory

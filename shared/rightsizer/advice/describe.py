@@ -1,15 +1,17 @@
-"""A workload from plain data, such as a YAML file or flags. Errors name the field, the value and what is expected."""
+"""A workload from plain data, and what in a description cannot hold together. Errors name the field and the value."""
 
 import re
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from rightsizer.advice.models import find_algorithm
-from rightsizer.advice.workload import Model, ModelKind, Task, Workload
+from rightsizer.advice.hosting import ASYNC_MB, ASYNC_S, REAL_TIME_MB, REAL_TIME_S
+from rightsizer.advice.memory import Method
+from rightsizer.advice.models import architectures, find_algorithm, is_closed, networks
+from rightsizer.advice.workload import Model, ModelKind, Shape, Task, Workload
 from rightsizer.domain.environment import Environment, environment_of_word
 from rightsizer.errors import InputError
 
@@ -189,3 +191,106 @@ def _number(value: Any, place: str) -> float:
         return float(text.removesuffix(text[-1:]) if factor != 1.0 else text) * factor
     except ValueError:
         raise InputError(f"{place} must be a number such as 7e9 or 7B, got {value!r}") from None
+
+
+LEAST_LANGUAGE_MODEL = 1e5
+"""Parameters below which no published language model is: the unit was forgotten. An assumption."""
+
+
+def contradictions(workload: Workload) -> tuple[str, ...]:
+    """The contradictions of a description; empty where it holds together."""
+    return (*_of_model(workload), *_of_hardware(workload), *_of_traffic(workload), *_of_task(workload))
+
+
+def _of_model(workload: Workload) -> Iterator[str]:
+    model = workload.model
+    found = model.architecture or model.network
+    if found is None and is_closed(model.name):
+        yield f"the weights of {model.name} are not published, so only its vendor serves it: name one that you can host"
+    elif model.name and found is None and model.size is None and model.memory_gib is None:
+        near = get_close_matches(model.name.lower(), [*architectures(), *networks()], n=3)
+        hint = f"; near are {', '.join(near)}" if near else ""
+        yield f"model.name {model.name!r} is no known model: give model.parameters or model.memory_gib{hint}"
+    if found and (found.kind == ModelKind.LLM) != (model.kind is ModelKind.LLM):
+        yield f"model.kind says {model.kind.value}, and {found.name} is of kind {found.kind}"
+    if found and model.parameters and not 0.5 < model.parameters / found.parameters < 2:
+        yield (
+            f"model.name says {found.parameters / 1e9:.1f} billion parameters, model.parameters"
+            f" {model.parameters / 1e9:.1f} billion"
+        )
+    if model.kind is ModelKind.LLM and model.parameters is not None and model.parameters < LEAST_LANGUAGE_MODEL:
+        meant = f"{model.parameters:g}M or {model.parameters:g}B"
+        yield f"model.parameters is {model.parameters:g}, and a language model has millions at least: is {meant} meant?"
+    if model.active_parameters is not None and model.kind is not ModelKind.LLM:
+        yield f"model.active_parameters is of a mixture of experts, a language model; the kind is {model.kind.value}"
+    if model.context_tokens is not None and model.context_tokens < model.tokens_in + model.tokens_out:
+        together = model.tokens_in + model.tokens_out
+        yield f"model.context_tokens is {model.context_tokens}, but tokens in and out are {together:.0f} together"
+    if model.method is not Method.FULL and model.kind is ModelKind.CLASSICAL:
+        yield f"model.method {model.method.value} adapts a network; a classical model has no adapters"
+    if model.method is not Method.FULL and workload.task is Task.TRAINING:
+        yield f"model.method {model.method.value} needs a trained model: the task is fine-tuning, not training"
+
+
+def _of_hardware(workload: Workload) -> Iterator[str]:
+    model, limits = workload.model, workload.constraints
+    asked = {each.lower() for each in workload.ask}
+    if model.cpu_only and model.neuron:
+        yield "model.cpu_only says that the software runs on CPU only, model.neuron that it runs on Neuron"
+    if (model.cpu_only or limits.no_gpu) and "gpu" in asked:
+        yield "a GPU is asked for, and the description rules GPUs out"
+    if model.neuron and limits.compiled_models is False:
+        yield "model.neuron says that the model compiles, constraints.compiled_models forbids compiled models"
+    if model.neuron is False and asked & {"inferentia", "trainium"}:
+        yield "Inferentia or Trainium is asked for, and model.neuron says that Neuron does not support the model"
+    big = model.kind is ModelKind.LLM and (model.size or 0) > 2e10
+    tight = workload.objectives.first_token_ms is not None or workload.objectives.p95_ms is not None
+    if big and (limits.no_gpu or model.cpu_only) and tight and workload.task is Task.REAL_TIME:
+        yield (
+            "a model of more than 20 billion parameters, a latency objective and no accelerator do not go together:"
+            " a CPU reads the weights once a token"
+        )
+    if limits.edge and limits.several_nodes:
+        yield "constraints.edge and constraints.several_nodes do not go together"
+
+
+def _of_traffic(workload: Workload) -> Iterator[str]:
+    traffic = workload.traffic
+    peak, rate = traffic.peak_requests_per_second, traffic.rate
+    if peak is not None and rate is not None and peak < rate:
+        yield f"traffic.peak_requests_per_second {peak:g} is below the mean rate {rate:g}"
+    if traffic.idle_share == 1 and (rate or 0) > 0:
+        yield "traffic.idle_share 1 means no request at all, but a rate is given"
+    if traffic.requests_per_second is not None and traffic.requests_per_month is not None:
+        counted = traffic.requests_per_second * traffic.used_hours * 3600
+        if counted and not 0.5 <= traffic.requests_per_month / counted <= 2:
+            yield f"traffic.requests_per_month is {traffic.requests_per_month:g}, the rate gives {counted:.0f}"
+    if traffic.shape is Shape.STEADY and (traffic.idle_share or 0) >= 0.5:
+        yield "traffic.shape is steady, but half of the time or more has no request"
+    if traffic.used_hours == 0 and (rate or 0) > 0:
+        yield "traffic has no hours of use, but a rate is given"
+
+
+def _of_task(workload: Workload) -> Iterator[str]:
+    goals, data, task = workload.objectives, workload.data, workload.task
+    seconds = data.seconds_per_request or 0
+    if goals.p95_ms is not None and seconds * 1000 > goals.p95_ms:
+        yield f"a request takes {seconds:g} s by data.seconds_per_request, the objective is {goals.p95_ms:g} ms"
+    if task is Task.BATCH_INFERENCE and (goals.p95_ms is not None or goals.first_token_ms is not None):
+        yield "a batch job answers nobody who waits: a latency objective asks for a real-time endpoint"
+    if task is Task.REAL_TIME and seconds > REAL_TIME_S:
+        yield f"a real-time request ends after 60 s, one takes {seconds:g} s: an asynchronous endpoint is meant"
+    if task is Task.REAL_TIME and (data.payload_mb or 0) > REAL_TIME_MB:
+        yield (
+            f"a real-time request carries 6 MB at most, one has {data.payload_mb:g} MB: an asynchronous endpoint, or a"
+            " reference to an object in S3"
+        )
+    if task is Task.ASYNCHRONOUS and (seconds > ASYNC_S or (data.payload_mb or 0) > ASYNC_MB):
+        yield "an asynchronous request takes an hour and 1 GB at most: a batch or processing job is meant"
+    if goals.first_token_ms is not None and goals.p95_ms is not None and goals.first_token_ms > goals.p95_ms:
+        yield "the first token may come later than the whole answer: objectives.first_token_ms is above p95_ms"
+    if task.is_training and goals.p95_ms is not None:
+        yield "training has no latency objective; objectives.p95_ms belongs to an endpoint"
+    limit, hours = goals.deadline_hours, data.known_hours
+    if limit is not None and hours and hours > 20 * limit:
+        yield f"the run took {hours:g} h and shall take {limit:g} h: no type is 20 times faster"

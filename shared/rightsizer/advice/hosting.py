@@ -9,14 +9,13 @@ from decimal import Decimal
 
 from rightsizer import catalog
 from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase
-from rightsizer.advice.fitting import need_of
+from rightsizer.advice.capacity import answer_on_vcpus, need_of, too_slow_on_six_vcpus
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.speed import answer_on_vcpus, too_slow_on_six_vcpus
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, ModelKind, Shape, Workload
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.price import HOURS_PER_MONTH
-from rightsizer.recommender.serverless import SERVERLESS_GB, serverless_usd, vcpus_of, whole_gigabytes
+from rightsizer.recommender.other_endpoint import SERVERLESS_GB, serverless_usd, vcpus_of, whole_gigabytes
 
 REAL_TIME_S, REAL_TIME_MB = 60.0, 6.0
 SERVERLESS_MB, SERVERLESS_AT_ONCE = 4.0, 200

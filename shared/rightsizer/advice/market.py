@@ -1,4 +1,4 @@
-"""What can be had in a Region: classes of instance types, and their prices from the dated snapshot."""
+"""What can be had in a Region: classes of instance types, their dated prices, and EC2 prices for nodes of a cluster."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -159,3 +159,26 @@ def dollars(value: Decimal | float) -> str:
     text = f"{value:.4f}".rstrip("0")
     whole, _, part = text.partition(".")
     return f"{whole}.{part.ljust(2, '0')}"
+
+
+HOME = "us-east-1"
+"""The Region whose EC2 prices are in the catalogue."""
+
+
+@cache
+def ec2_market(region: str) -> Market:
+    """Types with their EC2 price, by SageMaker's name of the same hardware.
+
+    Elsewhere than in us-east-1 the price is derived: it differs as the SageMaker price of the type does. InputError for
+    a Region that the snapshot does not cover.
+    """
+    here, home = snapshot(region), snapshot(HOME)
+    prices: dict[str, Price] = {}
+    for row in catalog.ec2_prices():
+        there, base = here.prices.get(row.instance_type), home.prices.get(row.instance_type)
+        if there is None or base is None:
+            continue
+        usd = (row.usd_per_hour * there.usd_per_hour / base.usd_per_hour).quantize(Decimal("0.0001"))
+        basis = "ec2" if region == HOME else f"ec2, derived from {HOME}"
+        prices[row.instance_type] = Price(row.instance_type, region, usd, "snapshot", basis, row.as_of, there.listed)
+    return Market(region, known_types(), prices)

@@ -13,7 +13,7 @@ from rightsizer.advice.answer import (
     Purchase,
     Refused,
 )
-from rightsizer.advice.fitting import need_of
+from rightsizer.advice.capacity import need_of
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile

@@ -14,17 +14,16 @@ from rightsizer.advice.answer import (
     Purchase,
     Refused,
 )
-from rightsizer.advice.fitting import Need, Placement, need_of, placements
+from rightsizer.advice.capacity import ASSUMED_MS, Need, Placement, Speed, cpu_reason, need_of, placements, speed_of
 from rightsizer.advice.hosting import needs_two
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.speed import ASSUMED_MS, Speed, cpu_reason, speed_of
 from rightsizer.advice.throughput import EIGHT_BIT_DOUBLES, Interval
 from rightsizer.advice.workload import Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.hardware import TRANSFORM_FAMILIES
-from rightsizer.recommender.migration import SERVING_PHASES
+from rightsizer.recommender.other_endpoint import SERVING_PHASES
 
 CPU = (HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM)
 LOW_RATE = 1.0

@@ -21,7 +21,7 @@ from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import MANY, may_compile
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Goal, ModelKind, Workload
-from rightsizer.recommender.migration import TRAINING_PHASES
+from rightsizer.recommender.other_endpoint import TRAINING_PHASES
 
 TIE = 1.15
 """Plans whose price for an operation is within this factor of the lowest count as equal: utilisation is a range."""

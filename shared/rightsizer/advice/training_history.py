@@ -23,10 +23,10 @@ from rightsizer.domain.account_finding import (
     waits_for_nobody,
 )
 from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.job import TrainingRun
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.reason import count
-from rightsizer.domain.training_run import TrainingRun
 from rightsizer.recommender.slowdown import expected_slowdown
 
 UNUSED_PERCENT = 1.0

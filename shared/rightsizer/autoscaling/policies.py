@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rightsizer.autoscaling.count_schedule import scheduled_counts
+from rightsizer.autoscaling.schedules import scheduled_counts
 from rightsizer.domain.endpoint import SCALING_NAMESPACE, ScalableTarget, component_resource_id, variant_resource_id
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind, with_policy_places

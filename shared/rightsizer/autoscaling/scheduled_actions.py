@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from rightsizer.autoscaling.cron import CronError, parse_cron
+from rightsizer.autoscaling.schedules import CronError, parse_cron
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Plan, Step, StepKind

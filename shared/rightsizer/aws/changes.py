@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from rightsizer.aws.artefacts import RegistryClient, images
 from rightsizer.aws.components import alarm_body, component_names, component_sights, endpoint_sight, utc
 from rightsizer.aws.configuration import UNKNOWN, keep_unknown_fields
 from rightsizer.aws.ec2 import is_sold
-from rightsizer.aws.ecr import RegistryClient, images
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate_read_errors
 from rightsizer.aws.iam import Identity, alarm_visibility, denied_restore_actions, role_pass
 from rightsizer.domain.component import ComponentSight
@@ -167,7 +167,7 @@ class AwsChanger:
         return is_sold(self.ec2, instance_type, subnets)
 
     def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
-        """See `rightsizer.aws.ecr`."""
+        """See `rightsizer.aws.artefacts`."""
         return images(self.ecr, ref, names)
 
     def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:

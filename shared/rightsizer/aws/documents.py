@@ -1,22 +1,24 @@
-"""Rows with a document: kept with fields of newer releases, or parked where this release cannot read them.
+"""Rows of the table: with a document that newer releases wrote, and by the hundred."""
 
-A parked row is one that something is to be done about. It gets a later look, is counted and is told once. It is left as
-it is, except for the time at which the index shows it next. That it was told stands in a row of its own
-(`PARKED#<key>`), since the stream would report a write to a proposal's row. Both end by themselves: a row that is
-readable again is written whole by its next step, and the mark goes after 30 days, so that people are reminded.
-"""
-
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import batched
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from rightsizer import wire
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.table import (
+    Item,
     Row,
     Table,
     condition_values,
     epoch,
+    from_dynamodb,
+    raise_write_error,
     read_if_readable,
     read_row,
     stamp,
@@ -25,7 +27,7 @@ from rightsizer.aws.table import (
     unknown_attributes,
     whole_number,
 )
-from rightsizer.errors import ConflictError
+from rightsizer.errors import ConflictError, ThrottledError
 from rightsizer.telemetry import count, logger
 
 BESIDE = "@row"
@@ -124,3 +126,69 @@ class Parking:
             self._table.update(pk, sk, "SET gsi1sk = :later", condition, values)
         except ConflictError:
             logger.info("a row was saved before it could be given a later look", row=f"{pk} {sk}")
+
+
+MOST_READ, MOST_WRITTEN = 100, 25
+"""Items of one BatchGetItem and of one BatchWriteItem at most (DynamoDB API reference)."""
+PAUSES_S = (0.0, 0.1, 0.4, 1.6)
+"""Before each try of what is left."""
+
+type RowKey = tuple[str, str]
+"""Partition key and sort key."""
+
+
+class Batches:
+    """Many rows of one table in few calls. Errors are those of `rightsizer.errors`."""
+
+    def __init__(self, table: Table, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._table = table
+        self._sleep = sleep
+
+    def read(self, keys: Collection[RowKey]) -> dict[RowKey, Row]:
+        """The rows under these keys, read consistently; a key without a row is left out.
+
+        ThrottledError where DynamoDB leaves keys unread again and again.
+        """
+        found: dict[RowKey, Row] = {}
+        name = self._table.name
+        doing = f"reading {len(keys)} rows of the table {name}"
+
+        def ask(left: Any) -> Any:
+            with translate_read_errors("dynamodb:BatchGetItem", doing):
+                answer: Any = self._table.client.batch_get_item(
+                    RequestItems={name: {"Keys": left, "ConsistentRead": True}}
+                )
+            for row in map(from_dynamodb, answer["Responses"].get(name, ())):
+                found[text(row, "pk"), text(row, "sk")] = row
+            return answer.get("UnprocessedKeys", {}).get(name, {}).get("Keys")
+
+        for some in batched(dict.fromkeys(keys), MOST_READ):
+            self._until_done(ask, [to_dynamodb({"pk": pk, "sk": sk}) for pk, sk in some], doing)
+        return found
+
+    def write(self, rows: Sequence[Item]) -> None:
+        """Write these rows without conditions; no two may have one key.
+
+        An error leaves some of them written. ThrottledError where DynamoDB leaves rows unwritten again and again.
+        """
+        name = self._table.name
+        doing = f"writing {len(rows)} rows to the table {name}"
+
+        def ask(left: Any) -> Any:
+            try:
+                answer: Any = self._table.client.batch_write_item(RequestItems={name: left})
+            except (ClientError, BotoCoreError) as error:
+                raise_write_error(error, "dynamodb:BatchWriteItem", doing)
+            return answer.get("UnprocessedItems", {}).get(name)
+
+        for some in batched(rows, MOST_WRITTEN):
+            self._until_done(ask, [{"PutRequest": {"Item": to_dynamodb(row)}} for row in some], doing)
+
+    def _until_done(self, ask: Callable[[Any], Any], left: Any, doing: str) -> None:
+        """Ask for what is left, until nothing is; at most as often as there are pauses."""
+        for pause in PAUSES_S:
+            self._sleep(pause)
+            left = ask(left)
+            if not left:
+                return
+        raise ThrottledError(f"{doing}: DynamoDB left {len(left)} of a batch undone {len(PAUSES_S)} times")

@@ -12,13 +12,17 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.configuration import ConfigurationReader, EndpointConfiguration, InMemoryConfigurations
-from rightsizer.aws.endpoint_memory import EndpointMemory, KnownEndpoint, known_endpoint
-from rightsizer.aws.endpoint_parts import EndpointParts, endpoint_from
+from rightsizer.aws.configuration import (
+    ConfigurationReader,
+    EndpointConfiguration,
+    EndpointParts,
+    InMemoryConfigurations,
+    endpoint_from,
+)
+from rightsizer.aws.endpoint_memory import ApiAnswer, EndpointMemory, KnownEndpoint, SearchReader, known_endpoint
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.models import ModelFacts, ModelReader, weights_size
 from rightsizer.aws.scaling import ScalingReader
-from rightsizer.aws.search import ApiAnswer, SearchReader
 from rightsizer.aws.session import Session, request_threads
 from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.domain.endpoint import (

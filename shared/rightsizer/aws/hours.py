@@ -13,23 +13,22 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
-from rightsizer.aws.batches import Batches
+from rightsizer.aws.artefacts import read_models
 from rightsizer.aws.changes import write_error
 from rightsizer.aws.components import alarm_body
-from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
+from rightsizer.aws.documents import Batches, Parking, noun_with_version, other_attributes
 from rightsizer.aws.errors import code_of, text_of, translate_read_errors
-from rightsizer.aws.hours_models import read_models
 from rightsizer.aws.table import Row, Table, read_if_readable, read_row, readable_rows, text
 from rightsizer.aws.wake_requests import drop_wake, waiting_wake
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import HoursRecord, ModelBefore, Wake, queries, watched_endpoints
 from rightsizer.domain.live_state import ReservationSight
+from rightsizer.domain.message import SleepNote
 from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import ACTIONS, Step, StepKind
-from rightsizer.domain.sleep import SleepNote
 from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
-from rightsizer.ports.hours import AlarmsAbout
+from rightsizer.ports.changes import AlarmsAbout
 
 if TYPE_CHECKING:
     from types_boto3_application_autoscaling import ApplicationAutoScalingClient
@@ -56,7 +55,7 @@ METHODS: Mapping[StepKind, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class HoursTable:
-    """Keeps the promises of `ports.hours.HoursBook`."""
+    """Keeps the promises of `ports.changes.HoursBook`."""
 
     table: Table
 
@@ -139,7 +138,7 @@ def revive_record(row: Row) -> HoursRecord:
 
 @dataclass(frozen=True, slots=True)
 class AwsHoursAccount:
-    """Keeps the promises of `ports.hours.HoursAccount`."""
+    """Keeps the promises of `ports.changes.HoursAccount`."""
 
     sagemaker: "SageMakerClient"
     autoscaling: "ApplicationAutoScalingClient"

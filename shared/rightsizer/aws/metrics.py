@@ -14,10 +14,9 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.datapoints import fold, read_fast, timestamps_as_seconds
+from rightsizer.aws.cloudwatch import fold, read_fast, timestamps_as_seconds
+from rightsizer.aws.detailed_metrics import UTILISATION, KvCaches, places_of, unpublished_reason
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished_reason
-from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.session import Session, request_threads
 from rightsizer.domain.reason import Code, Reason, reason_of, time_text
 from rightsizer.domain.usage import (

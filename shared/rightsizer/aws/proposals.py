@@ -15,9 +15,8 @@ from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions
-from rightsizer.aws.batches import Batches
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, item_in_state
-from rightsizer.aws.documents import Parking, noun_of
+from rightsizer.aws.documents import Batches, Parking, noun_of
 from rightsizer.aws.errors import TRIES
 from rightsizer.aws.table import (
     Item,

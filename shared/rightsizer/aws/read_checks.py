@@ -11,9 +11,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from rightsizer.aws.detailed_metrics import SECONDS, UTILISATION, query_of
 from rightsizer.aws.errors import code_of, translate_read_errors
-from rightsizer.aws.gpu_metrics import UTILISATION
-from rightsizer.aws.kv_cache import SECONDS, query_of
 from rightsizer.aws.session import Session
 from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import (
@@ -162,7 +161,7 @@ def read_manifest(scene: Scene) -> None:
 
     VanishedError where there is none that can be used.
     """
-    from rightsizer.aws.bill_files import ExportInS3
+    from rightsizer.aws.bill_sources import ExportInS3
     from rightsizer.domain.bill import BillWindow
 
     day = scene.now - timedelta(days=1)

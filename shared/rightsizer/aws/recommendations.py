@@ -9,8 +9,7 @@ from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
-from rightsizer.aws.batches import MOST_READ, Batches, RowKey
-from rightsizer.aws.documents import noun_of
+from rightsizer.aws.documents import MOST_READ, Batches, RowKey, noun_of
 from rightsizer.aws.errors import TRIES
 from rightsizer.aws.ledger import HistoryTable, spending
 from rightsizer.aws.proposals import OPEN, Proposals

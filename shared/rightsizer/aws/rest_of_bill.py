@@ -17,7 +17,7 @@ from rightsizer.aws.configuration import models_of
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.aws.tags import TagReader, Tags
-from rightsizer.aws.training_history import TrainingHistory
+from rightsizer.aws.training import TrainingHistory
 from rightsizer.domain.account_finding import (
     EndpointTraffic,
     ServedResources,
@@ -26,11 +26,10 @@ from rightsizer.domain.account_finding import (
     WarmPoolUse,
 )
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.job import base_name
+from rightsizer.domain.job import TrainingRun, base_name
 from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.tags import parse_tags
-from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import ReadError, VanishedError
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ KEPT_DAYS = 4
 
 @dataclass(frozen=True, slots=True)
 class WakeRequests:
-    """Keeps the promises of `ports.hours.WakeBook`, with a row of its own for each endpoint."""
+    """Keeps the promises of `ports.changes.WakeBook`, with a row of its own for each endpoint."""
 
     table: Table
 

@@ -21,8 +21,7 @@ from rightsizer.backtest.standing_change import (
     promised_late_share,
     return_reason,
 )
-from rightsizer.changes.daily_budget import budget_refusal, budget_share
-from rightsizer.changes.window import next_open
+from rightsizer.changes.start_limits import budget_refusal, budget_share, next_open
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.backtest import Backtest, BacktestChange, HindsightVerdict, MissedOption
 from rightsizer.domain.endpoint import Endpoint

@@ -13,9 +13,9 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import BIN, DailyUsage
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.finding import latency_degradation
 from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
+from rightsizer.recommender.hourly_counts import replay_plan
 
 
 @dataclass(slots=True)

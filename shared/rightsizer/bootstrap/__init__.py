@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from rightsizer.domain.hardware import Catalogue
     from rightsizer.domain.policy import ChangeLimits
     from rightsizer.domain.policy_document import PolicyDocument
+    from rightsizer.flows.bill import BillPorts
     from rightsizer.flows.evaluate import EvaluatePorts
-    from rightsizer.flows.rest_of_bill import BillPorts
+    from rightsizer.ports.changes import HoursBook
     from rightsizer.ports.evaluation import PriceBook, PriceSource
-    from rightsizer.ports.hours import HoursBook
 
 
 def _wall_clock() -> datetime:
@@ -241,7 +241,7 @@ def bill_ports(account: Session, prices: PriceBook, hours: HoursBook | None = No
     """
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
     from rightsizer.aws.rest_of_bill import AccountBill
-    from rightsizer.flows.rest_of_bill import BillPorts
+    from rightsizer.flows.bill import BillPorts
 
     metrics = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))
     return BillPorts(AccountBill(account), prices, catalogue(), hours, metrics, zone)

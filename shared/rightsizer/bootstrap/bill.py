@@ -9,7 +9,7 @@ from rightsizer.errors import InputError
 
 if TYPE_CHECKING:
     from rightsizer.aws.session import Session
-    from rightsizer.ports.bill import BillReader
+    from rightsizer.ports.account import BillReader
 
 COST_EXPLORER = "cost-explorer"
 IN_STACK_S = 90.0
@@ -24,10 +24,10 @@ def bill_reader(account: Session, where: str, seconds: float) -> BillReader:
     """
     explorer, _, tag = where.partition(":")
     if explorer == COST_EXPLORER:
-        from rightsizer.aws.cost_explorer import CostExplorerBill
+        from rightsizer.aws.bill_sources import CostExplorerBill
 
         return CostExplorerBill(account.client("ce", "us-east-1"), tag)
-    from rightsizer.aws.bill_files import BillFiles, ExportInS3, local_file
+    from rightsizer.aws.bill_sources import BillFiles, ExportInS3, local_file
 
     if where.startswith("s3://"):
         return BillFiles(ExportInS3(account.client("s3"), where), seconds)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rightsizer.flows.orders import ComponentOrders, Orders
     from rightsizer.flows.report import ReportSources
     from rightsizer.flows.wake import WakeOrders
-    from rightsizer.ports.hours import HoursBook
+    from rightsizer.ports.changes import HoursBook
 
 
 @build_per_policy

@@ -9,8 +9,7 @@ from rightsizer.bootstrap import build_once, build_per_policy, misread, now, pol
 
 if TYPE_CHECKING:
     from rightsizer.aws.messaging import ReportEvents
-    from rightsizer.channels.notifier import Channels
-    from rightsizer.channels.routing import RoutedSlack
+    from rightsizer.channels.notifier import Channels, RoutedSlack
     from rightsizer.channels.slack import Slack
     from rightsizer.ports.evaluation import Notifier
 
@@ -55,7 +54,7 @@ def routed_slack() -> RoutedSlack | None:
     """Slack by the channels of the policy document; None where the stack has no Slack or no document."""
     if slack() is None or not settings().policy_parameter:
         return None
-    from rightsizer.channels.routing import RoutedSlack
+    from rightsizer.channels.notifier import RoutedSlack
 
     return RoutedSlack(_slack_channel, settings().slack_channel, policy_document())
 

@@ -41,7 +41,7 @@ SWIFT_S = 5.0
 @build_per_policy
 def sweep() -> Callable[[Trigger], SweepResult]:
     """The flow of the sweep door."""
-    from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.cloudwatch import CloudWatchAlarms
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.messaging import SqsPages
     from rightsizer.bootstrap.channels import report_events
@@ -68,8 +68,8 @@ def sweep() -> Callable[[Trigger], SweepResult]:
 
 def _look_after_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
     """What a sweep does beside the endpoints: facts of groups, and what `evaluate` is asked to look at."""
+    from rightsizer.aws.capacity_changes import InterruptionTable
     from rightsizer.aws.groups import Groups
-    from rightsizer.aws.spot_store import InterruptionTable
     from rightsizer.aws.training import TrainingJobs
     from rightsizer.flows import sweep as flow
 
@@ -82,7 +82,7 @@ def _look_after_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
 @build_per_policy
 def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
     """The flow of the evaluate door: batch and seconds left in, ids to deliver again out."""
-    from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.cloudwatch import CloudWatchAlarms
     from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
@@ -129,13 +129,12 @@ def _looks() -> Callable[[LookBeyond | JobMoved, datetime], None]:
 
     @build_once
     def flows() -> tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]:
-        from rightsizer.aws.capacity_changes import CapacityChangeTable
+        from rightsizer.aws.capacity_changes import CapacityChangeTable, InterruptionTable
+        from rightsizer.aws.detailed_metrics import AgentMetrics
         from rightsizer.aws.ec2 import Ec2SpotMarket
-        from rightsizer.aws.gpu_metrics import AgentMetrics
         from rightsizer.aws.groups import Groups
         from rightsizer.aws.ledger import SavingsTable
         from rightsizer.aws.prices import OrderedPrices
-        from rightsizer.aws.spot_store import InterruptionTable
         from rightsizer.aws.training import TrainingJobs
         from rightsizer.flows.group_options import CapacityPorts, StandInPorts
         from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts
@@ -192,11 +191,11 @@ def _permission(known: Settings) -> Callable[[Endpoint], ChangePermission]:
 @build_per_policy
 def interruption() -> Callable[[Trigger, datetime], Reaction]:
     """The flow of the interruption door."""
+    from rightsizer.aws.capacity_changes import InterruptionTable
     from rightsizer.aws.groups import Groups, GroupWrites
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
-    from rightsizer.aws.spot_store import InterruptionTable
     from rightsizer.bootstrap.channels import notifier
     from rightsizer.flows import interruption as flow
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from rightsizer.aws.light import LightSession
     from rightsizer.aws.table import Table
     from rightsizer.domain.capacity_change import CapacityChangeMoved
+    from rightsizer.domain.message import SleepMoved
     from rightsizer.domain.policy_document import PolicyDocument
     from rightsizer.domain.proposal import Decision, ProposalMoved
-    from rightsizer.domain.sleep import SleepMoved
     from rightsizer.domain.trigger import Click, Trigger
     from rightsizer.flows.report import ReportSources, WrittenReport
     from rightsizer.flows.respond import Answer
@@ -70,9 +70,8 @@ def picture() -> Callable[[str], bool]:
     from rightsizer.bootstrap.channels import board, slack
     from rightsizer.errors import SettingsError
     from rightsizer.flows import picture as flow
-    from rightsizer.render.pictures import figure_class
+    from rightsizer.render.pictures import draw, figure_class
     from rightsizer.render.slack import picture_text
-    from rightsizer.render.two_weeks import draw
 
     known = slack()
     if known is None:

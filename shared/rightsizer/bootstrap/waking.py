@@ -32,10 +32,10 @@ def wake_by_click(
     """
     from rightsizer.aws.wake_requests import WakeRequests
     from rightsizer.bootstrap.deciders import require_of_list
+    from rightsizer.domain.message import wake_command
     from rightsizer.domain.plan import terminal_command
     from rightsizer.domain.policy_document import Subject, effective_approvers, effective_limits
     from rightsizer.domain.proposal import DecidedBy, DecisionSource
-    from rightsizer.domain.sleep import wake_command
     from rightsizer.flows.wake import WakeOrders, wake_text
 
     known, nothing = settings(), "nothing was recorded"

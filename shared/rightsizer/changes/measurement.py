@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from rightsizer.autoscaling.count_schedule import early_hours
+from rightsizer.autoscaling.schedules import early_hours
 from rightsizer.changes.failure import failure_to_remember, is_given_up
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
@@ -18,10 +18,10 @@ from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.preflight import is_person
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.schedule import HOURS
-from rightsizer.domain.way_back import is_person
-from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
+from rightsizer.recommender.latency import ShadowRun, shadow_ratios
 
 SAMPLED_S = 60.0
 """GPU seconds in all, of shadow and production each, from which samples of a minute tell a ratio."""
@@ -182,7 +182,7 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
 
 
 def _shadow_ratios(past: PastChange, change: Change) -> tuple[float | None, float | None]:
-    """GPU seconds and latency on the shadow over production's, as `recommender.queueing` reckons them."""
+    """GPU seconds and latency on the shadow over production's, as `recommender.latency` reckons them."""
     found, alone = change.measured, past.from_count == 1 and not change.has_scaled_out
     if "requests" not in found:
         return None, None

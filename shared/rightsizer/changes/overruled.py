@@ -1,6 +1,6 @@
 """Rules that hold an option, as it was approved, against a newer recommendation: may it still begin, and how large.
 
-`changes.newest_recommendation` applies them to a change.
+`changes.stages` applies them to a change.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ COVERED = Decimal("0.5")
 
 A look a day later often needs an instance more: who agreed to two in place of four keeps half of the saving with
 three, and need not be asked again for that. A plan that lost more than half of its worth is another one, as a step is
-that saves less than half of the best one (`recommender.allowed_step`).
+that saves less than half of the best one (`recommender.stages`).
 """
 
 

@@ -16,8 +16,8 @@ from typing import Any, Literal
 from rightsizer.autoscaling import policies
 from rightsizer.autoscaling.scheduled_actions import DueChange, change_due_now, steps_due_now
 from rightsizer.changes import clone, guardrail, rollback_size
+from rightsizer.changes.plan import create_step, update_step
 from rightsizer.changes.plan.capacity import capacity_step
-from rightsizer.changes.plan.config import create_step, update_step
 from rightsizer.changes.reconcile import is_given_back, was_update_rolled_back
 from rightsizer.domain.change import Change, Course, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.hardware import Catalogue

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from rightsizer.changes.plan.capacity import capacity_step
-from rightsizer.changes.reconcile.drift import owners_figures, without_owners
-from rightsizer.changes.reconcile.journal import is_given_back
+from rightsizer.changes.reconcile.drift import is_given_back, owners_figures, without_owners
 from rightsizer.domain.change import Change, Course
 from rightsizer.domain.endpoint import variant_resource_id
 from rightsizer.domain.live_state import EndpointSight, LiveState

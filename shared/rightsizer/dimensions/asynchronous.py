@@ -13,7 +13,7 @@ from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer, Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
+from rightsizer.recommender.other_endpoint import Bill, bill_of, no_saving_reason
 
 if TYPE_CHECKING:
     from rightsizer.domain.policy import Policy

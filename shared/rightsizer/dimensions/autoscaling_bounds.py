@@ -43,8 +43,8 @@ class AutoscalingBounds(Addable):
 
     def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """Bounds or the target of the owner's policy; with a reason of its own for bursts that are too short."""
-        from rightsizer.recommender.policy_target import policy_target_option
-        from rightsizer.recommender.target_tracking import too_late_reason
+        from rightsizer.recommender.alternatives import policy_target_option
+        from rightsizer.recommender.scaling_options import too_late_reason
 
         answers = list(super().offer(context, recommendation))
         bounds = any(isinstance(each, Option) for each in answers) or any(
@@ -66,8 +66,8 @@ class AutoscalingBounds(Addable):
 
     def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Only where a minimum can be lowered or a policy added, and the load changes."""
-        from rightsizer.recommender.closed_dimensions import even_hours_reason
-        from rightsizer.recommender.target_tracking import no_tracking_reason
+        from rightsizer.recommender.alternatives import even_hours_reason
+        from rightsizer.recommender.scaling_options import no_tracking_reason
 
         targets = context.endpoint.scaling
         if not targets:

@@ -29,6 +29,6 @@ class ComponentPlacement(Dimension):
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The specification of each component with another strategy, one component after the other."""
-        from rightsizer.changes.plan.placement import placement_only
+        from rightsizer.changes.plan.components import placement_only
 
         return placement_only(approved)

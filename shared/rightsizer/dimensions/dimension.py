@@ -9,7 +9,7 @@ from rightsizer.changes.dimension import Planning
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer, Offering
-from rightsizer.recommender.elsewhere import other_kind
+from rightsizer.recommender.other_endpoint import other_kind
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -36,7 +36,7 @@ class Addable(Dimension, Protocol):
 
     def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """Closed: what it would save for an approval. Open: why no option of the search moves it."""
-        from rightsizer.recommender.closed_dimensions import answers
+        from rightsizer.recommender.alternatives import answers
 
         (kind,) = self.kinds
         return answers(recommendation, context, kind, self.saves_nothing)

@@ -32,7 +32,8 @@ class InstanceFleet(Dimension):
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """Another configuration for another type; for a count alone another count, or other bounds around it."""
         from rightsizer.autoscaling import policies
-        from rightsizer.changes.plan import capacity, config
+        from rightsizer.changes import plan as config
+        from rightsizer.changes.plan import capacity
 
         if approved.inputs.option.kind in self.deploys:
             return config.plan_new_config(approved)

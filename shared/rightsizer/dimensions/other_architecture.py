@@ -14,7 +14,7 @@ from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer
-from rightsizer.recommender.elsewhere import (
+from rightsizer.recommender.other_endpoint import (
     Bill,
     bill_of,
     break_even,

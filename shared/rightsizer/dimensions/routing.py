@@ -28,7 +28,7 @@ class Routing(Addable):
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """A clone of the configuration."""
-        from rightsizer.changes.plan.config import plan_new_config
+        from rightsizer.changes.plan import plan_new_config
 
         return plan_new_config(approved)
 

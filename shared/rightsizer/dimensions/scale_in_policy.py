@@ -45,7 +45,7 @@ class ScaleInPolicy(Dimension):
         RetainAllVariantProperties of UpdateEndpoint.
         """
         from rightsizer.changes import clone
-        from rightsizer.changes.plan.config import alarm_steps, choose_plan_guardrail, plan_keeping_counts
+        from rightsizer.changes.plan import alarm_steps, choose_plan_guardrail, plan_keeping_counts
 
         change, inputs, config, variants = approved.change, approved.inputs, approved.config, approved.before.variants
         target, tags = Target("", 0, scale_in=change.option.target.scale_in), {clone.CHANGE_TAG: change.id}

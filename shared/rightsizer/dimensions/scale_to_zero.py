@@ -49,7 +49,7 @@ class ScaleToZero(Dimension):
         """No instance while nobody asks: the queue keeps what comes, or callers of components try again."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
-        from rightsizer.changes.plan.component_sleep import plan_component_sleep
+        from rightsizer.changes.plan.components import plan_component_sleep
         from rightsizer.domain.plan import Plan
 
         change, before = approved.change, approved.before

@@ -68,7 +68,7 @@ class Schedule(Addable):
 
     def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Only without autoscaling, where the hours of the day differ."""
-        from rightsizer.recommender.closed_dimensions import even_hours_reason
+        from rightsizer.recommender.alternatives import even_hours_reason
 
         if context.endpoint.scaling:
             return Reason(Code.AUTOSCALED, "counts by the hour would fight with autoscaling")

@@ -15,8 +15,15 @@ from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer, Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
-from rightsizer.recommender.serverless import SERVERLESS_GB, SERVERLESS_REQUEST_S, serverless_usd, whole_gigabytes
+from rightsizer.recommender.other_endpoint import (
+    SERVERLESS_GB,
+    SERVERLESS_REQUEST_S,
+    Bill,
+    bill_of,
+    no_saving_reason,
+    serverless_usd,
+    whole_gigabytes,
+)
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext

@@ -1,4 +1,4 @@
-"""Recommendation for one endpoint: finding, options, choice, every reason, and endpoints that share a card."""
+"""Recommendation for one endpoint: finding, options, choice, reasons, picture, and endpoints on one card."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -321,3 +321,19 @@ class Recommendation:
         if self.mode is Mode.OFF or self.finding not in WASTEFUL:
             return Decimal(0)
         return max(self.approval_usd_per_month, Decimal(0))
+
+
+@dataclass(frozen=True, slots=True)
+class WeekSignals:
+    """Hourly values of the two weeks, oldest first; None where an hour has no data."""
+
+    start: datetime
+    gpu_percent: tuple[float | None, ...]
+    """Of all GPUs of an instance, 0..100."""
+    gpu_gib: tuple[float | None, ...]
+    """Of one GPU."""
+    p95_s: tuple[float | None, ...]
+    then_percent: tuple[float | None, ...] = ()
+    """The same hours replayed on the candidate, 100 is all that it can."""
+    then_gib: float | None = None
+    """GiB that one GPU of the candidate has for a model."""

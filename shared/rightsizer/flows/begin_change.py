@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from rightsizer.changes import failure, plan, preflight, proof, window
+from rightsizer.changes import failure, plan, preflight, proof, start_limits
 from rightsizer.changes.approval import approver_refusal
 from rightsizer.changes.baseline import HABIT_SIGNALS, habit_start, slowness_before
-from rightsizer.changes.daily_budget import budget_share
-from rightsizer.changes.newest_recommendation import LOOK_AGAIN, refusal_by_newest, with_covered_fleet
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
 from rightsizer.changes.shadow_test_result import asker_of_test
-from rightsizer.changes.stages import proposal_of_stage
+from rightsizer.changes.stages import LOOK_AGAIN, proposal_of_stage, refusal_by_newest, with_covered_fleet
+from rightsizer.changes.start_limits import budget_share
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, has_digest
@@ -79,7 +78,7 @@ class ChangeStarter:
         against = refusal_by_newest(change, proposal, newest)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))
         other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
-        deferred = preflight.preflight_deferral(inputs, now, window.next_open(limits.window, now))
+        deferred = preflight.preflight_deferral(inputs, now, start_limits.next_open(limits.window, now))
         if refused:
             return self._save_waiting(other) if other is not None else self._refuse(change, refused, now)
         if deferred is not None and limits.is_live:
@@ -178,7 +177,7 @@ class ChangeStarter:
         if begun or change.option.restores or change.plan.kind is PlanKind.DELETE:
             return None
         return preflight.start_hold(
-            self._incident_alarms(limits), now, window.next_open(limits.window, now), limits.misread
+            self._incident_alarms(limits), now, start_limits.next_open(limits.window, now), limits.misread
         )
 
     def _preflight_input(

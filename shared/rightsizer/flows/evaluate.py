@@ -26,8 +26,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.read_components import read_components
-from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader, with_stopped_times
+from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader, read_components, with_stopped_times
 from rightsizer.flows.turns import Turns
 from rightsizer.ports.evaluation import (
     ComponentReader,

@@ -52,7 +52,7 @@ from rightsizer.spot.group_options import (
     speed_sentences,
     unchecked_sentences,
 )
-from rightsizer.spot.placement import interruptions_per_hour, place_instances, useful_usd
+from rightsizer.spot.interruption import interruptions_per_hour, place_instances, useful_usd
 from rightsizer.spot.proposal import group_capacity_change, is_proven_hardware, stand_in_capacity_change
 from rightsizer.telemetry import logger
 

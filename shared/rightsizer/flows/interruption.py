@@ -40,8 +40,7 @@ from rightsizer.errors import InputError, PermissionMissingError, RightsizerErro
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import Notifier
 from rightsizer.ports.spot import Claim, GroupChanger, GroupReader, LookQueue, SpotBook
-from rightsizer.spot.interruption import has_gpu_name, is_capacity_failure, note_of, reaction_to, stale_note
-from rightsizer.spot.placement import next_mark
+from rightsizer.spot.interruption import has_gpu_name, is_capacity_failure, next_mark, note_of, reaction_to, stale_note
 from rightsizer.telemetry import attempt, logger
 
 GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed instance found", "does not exist")

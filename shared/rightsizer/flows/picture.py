@@ -13,9 +13,8 @@ from typing import Protocol
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.message import ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Recommendation, WeekSignals
 from rightsizer.domain.usage import MetricStatistic, MetricWindow
-from rightsizer.domain.week_signals import WeekSignals
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.ports.evaluation import MessageBook, MetricReader, MetricRequest
 from rightsizer.telemetry import count, logger

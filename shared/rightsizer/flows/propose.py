@@ -11,9 +11,8 @@ from datetime import datetime
 from functools import partial
 
 from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
-from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice, ProposalMessage
+from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice, ProposalMessage, SleepMoved, SleepNote
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_revision, shown_state
-from rightsizer.domain.sleep import SleepMoved, SleepNote
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.flows.digest import NO_DIGEST, follow, thread_for
 from rightsizer.flows.notify import catch_send_errors

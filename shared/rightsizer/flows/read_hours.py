@@ -11,9 +11,9 @@ from typing import Any
 from rightsizer.changes import preflight
 from rightsizer.changes.baseline import REQUESTS
 from rightsizer.changes.deletion import ALIVE
-from rightsizer.changes.hours.code import code_differences, data_differences, model_problem
 from rightsizer.changes.hours.steps import LiveHours, created_by_us
 from rightsizer.changes.hours.stop_input import StopInput, instances_asleep, reservation_of
+from rightsizer.changes.hours.wake import code_differences, data_differences, model_problem
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.hours_record import CONFIG_OUTPUT, EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState
@@ -22,9 +22,8 @@ from rightsizer.domain.plan import ACTIONS, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
-from rightsizer.ports.changes import Changer, Journal, SavingsLedger
+from rightsizer.ports.changes import AlarmsAbout, Changer, HoursAccount, HoursBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, Notifier, QuotaReader, RecommendationStore
-from rightsizer.ports.hours import AlarmsAbout, HoursAccount, HoursBook
 from rightsizer.telemetry import Failure, attempt
 
 PERIOD_S = 300

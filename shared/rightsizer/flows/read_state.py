@@ -10,12 +10,11 @@ The newest recommendation is held against what was approved before each write th
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result, waking
+from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result
 from rightsizer.changes.measurement import add_instance_hours
-from rightsizer.changes.newest_recommendation import NewestRecommendation, action_in_place, refusal_by_newest
 from rightsizer.changes.overruled import is_independent_of_recommendation
 from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling
-from rightsizer.changes.stages import proposal_of_stage
+from rightsizer.changes.stages import NewestRecommendation, action_in_place, proposal_of_stage, refusal_by_newest
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.endpoint import has_digest
 from rightsizer.domain.live_state import MOVING, EndpointSight, Gone, LiveState, ProofVerdict
@@ -102,8 +101,8 @@ class StateReader:
         signals = proof.watched_metrics(endpoint.asynchronous)
         signals = (*signals, shadow_test_result.MODEL_ERRORS) if shadows else signals
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
-        parts = _scaled_components(change) if waking.sleeps(change) else ()
-        requests += [MetricRequest(change.ref.name, part, waking.OF_COMPONENT, of_component=True) for part in parts]
+        parts = _scaled_components(change) if proof.sleeps(change) else ()
+        requests += [MetricRequest(change.ref.name, part, proof.OF_COMPONENT, of_component=True) for part in parts]
         requests += copied_component_requests(change)
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind is PlanKind.DELETE:

@@ -1,15 +1,23 @@
-"""Read the usage of endpoints: missing days from CloudWatch, complete days from the bucket."""
+"""Read usage of endpoints and inference components: missing days from CloudWatch, others from the bucket."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from rightsizer.domain.endpoint import Endpoint, EndpointKind
+from rightsizer.domain.component import (
+    COMPONENT_SIGNALS,
+    PER_COPY,
+    Component,
+    ComponentSight,
+    ReadComponents,
+    UnreadComponent,
+)
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, ScalableTarget
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.usage import (
     ASYNC_SIGNALS,
     DAY_S,
@@ -23,11 +31,11 @@ from rightsizer.domain.usage import (
     NoMetrics,
     VariantUsage,
 )
-from rightsizer.errors import RightsizerError
-from rightsizer.ports.evaluation import DailyUsageStore, MetricReader, MetricRequest
+from rightsizer.errors import ReadError, RightsizerError
+from rightsizer.ports.evaluation import ComponentReader, DailyUsageStore, MetricReader, MetricRequest
+from rightsizer.recommender.component_finding import component_usage
 from rightsizer.recommender.recommend import add_daily_usage, configuration_start
-from rightsizer.recommender.stopped_hours import mark_stopped
-from rightsizer.recommender.usage_cache import DAYS, ReadPlan, page_of, plan_reading, usage_to_keep
+from rightsizer.recommender.usage_days import DAYS, ReadPlan, mark_stopped, page_of, plan_reading, usage_to_keep
 
 COUNTED = MetricStatistic("CPUUtilization", "SampleCount")
 """Tells how many instances ran: asked only of variants whose count moves."""
@@ -199,3 +207,45 @@ def _is_passing_gap(window: MetricWindow | NoMetrics) -> bool:
     """Whether the KV cache was unread for what may pass: its days are read again, since a day without it undoes all."""
     unread = window.kv_cache_unread if isinstance(window, MetricWindow) else None
     return unread is not None and unread.code in (Code.THROTTLED, Code.READ_FAILED)
+
+
+def read_components(
+    reader: ComponentReader | None, metrics: MetricReader, endpoint: Endpoint, policy: Policy, now: datetime
+) -> ReadComponents | None:
+    """Every component of the endpoint with its usage over the look-back, or why they could not be listed.
+
+    None where it has none or nothing reads them.
+    """
+    if reader is None or EndpointKind.INFERENCE_COMPONENTS not in endpoint.kinds:
+        return None
+    ref = endpoint.ref
+    try:
+        described = reader.describe(ref.name)
+    except ReadError as error:
+        return reason_of(error)
+    known = [one for one in described if not isinstance(one, UnreadComponent)]
+    lost = [one for one in described if isinstance(one, UnreadComponent)]
+    return (*_with_usage(metrics, ref, known, policy, now), *lost)
+
+
+def _with_usage(
+    metrics: MetricReader,
+    ref: EndpointRef,
+    known: Sequence[tuple[ComponentSight, ScalableTarget | Reason | None]],
+    policy: Policy,
+    now: datetime,
+) -> list[Component]:
+    """The components with what CloudWatch knows of each, in one reading."""
+    if not known:
+        return []
+    start = now - timedelta(days=policy.lookback_days)
+    moved = (*COMPONENT_SIGNALS, PER_COPY)
+    requests = [
+        MetricRequest(ref.name, sight.name, COMPONENT_SIGNALS if scaling is None else moved, of_component=True)
+        for sight, scaling in known
+    ]
+    windows = metrics.read(requests, start, now, SLOT_S)
+    return [
+        Component(sight, scaling, component_usage(sight, isinstance(scaling, ScalableTarget), window, policy))
+        for (sight, scaling), window in zip(known, windows, strict=True)
+    ]

@@ -18,13 +18,10 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, HoursSaving, Report, RunningCost, SinceLast, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.bill import reconcile_with_bill
-from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
-from rightsizer.ports.account import OwnUse
-from rightsizer.ports.bill import BillReader
-from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
+from rightsizer.flows.bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill, reconcile_with_bill
+from rightsizer.ports.account import BillReader, OwnUse
+from rightsizer.ports.changes import EndedChangeBook, HoursBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, RecommendationStore, ReportFormat, ReportStore
-from rightsizer.ports.hours import HoursBook
 from rightsizer.recommender.packing import find_packs
 from rightsizer.reporting.merge import EarlierReport
 from rightsizer.reporting.money import Observed

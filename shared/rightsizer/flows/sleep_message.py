@@ -10,13 +10,12 @@ from functools import partial
 
 from rightsizer.changes.hours import demand_at
 from rightsizer.domain.hours_record import HoursRecord, HoursState
-from rightsizer.domain.message import SleepMessage
+from rightsizer.domain.message import SleepMessage, SleepNote
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.proposal import MessageRef
-from rightsizer.domain.sleep import SleepNote
 from rightsizer.errors import WriteRefusedError
+from rightsizer.ports.changes import HoursBook
 from rightsizer.ports.evaluation import MessageBook, Notifier
-from rightsizer.ports.hours import HoursBook
 from rightsizer.telemetry import Failure, attempt
 
 OVER = frozenset({HoursState.RUNNING.value, HoursState.HANDED_OVER.value})

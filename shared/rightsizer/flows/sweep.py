@@ -38,7 +38,7 @@ from rightsizer.ports.evaluation import (
     ProposalCloser,
 )
 from rightsizer.ports.spot import GroupReader, JobReader, LookQueue, SpotBook, UnreadGroup
-from rightsizer.recommender.usage_cache import DAYS, page_of
+from rightsizer.recommender.usage_days import DAYS, page_of
 from rightsizer.telemetry import Failure, attempt, count, logger, measure
 
 PAGE = 25

@@ -24,7 +24,7 @@ from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.reason import count as plural
 from rightsizer.errors import ConflictError, InputError
-from rightsizer.ports.hours import HoursBook, WakeBook
+from rightsizer.ports.changes import HoursBook, WakeBook
 from rightsizer.telemetry import attempt, logger
 
 WAKE_TRIES = 3

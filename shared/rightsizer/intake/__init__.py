@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rightsizer.domain.capacity_change import CapacityChangeMoved
+    from rightsizer.domain.message import SleepMoved
     from rightsizer.domain.proposal import ProposalMoved
-    from rightsizer.domain.sleep import SleepMoved
     from rightsizer.domain.trigger import Received, Trigger
     from rightsizer.intake.own_messages import QueueMessage
 

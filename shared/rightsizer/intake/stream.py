@@ -13,9 +13,9 @@ from pydantic import Field
 
 from rightsizer import wire
 from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
+from rightsizer.domain.message import SleepMoved, SleepNote
 from rightsizer.domain.proposal import Proposal, ProposalMoved, ProposalState
 from rightsizer.domain.reason import one_line
-from rightsizer.domain.sleep import SleepMoved, SleepNote
 from rightsizer.errors import InputError
 from rightsizer.intake.fields import EventModel, read_model, records_with_ids, require_mapping
 from rightsizer.telemetry import Failure, attempt, count

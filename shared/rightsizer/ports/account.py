@@ -1,11 +1,6 @@
-"""Ports to what an account holds and pays beside its endpoints, and to what rightsizer itself uses there.
+"""Ports to what an account holds and pays beside its endpoints, to rightsizer's own use, and to AWS's bill."""
 
-Adapters in `rightsizer.aws` keep their promises.
-
-Every method may raise ReadError or a subclass. Times are aware UTC; money is US dollars.
-"""
-
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
@@ -17,9 +12,10 @@ from rightsizer.domain.account_finding import (
     StoredResource,
     WarmPoolUse,
 )
+from rightsizer.domain.bill import BilledCharge, BillNature, BillWindow
+from rightsizer.domain.job import TrainingRun
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.report import FunctionUse
-from rightsizer.domain.training_run import TrainingRun
 
 
 class AccountReader(Protocol):
@@ -81,4 +77,19 @@ class OwnUse(Protocol):
 
     def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
         """Use of each function of the stack in the window."""
+        ...
+
+
+class BillReader(Protocol):
+    """Reads charges of SageMaker from one bill."""
+
+    def lines(self, scope: BillWindow) -> Iterator[BilledCharge]:
+        """The charges, one at a time and of any account and Region; those outside the scope may be left out.
+
+        InputError where the bill is damaged or of another kind, ReadError where it cannot be read.
+        """
+        ...
+
+    def nature(self) -> BillNature:
+        """Format, level and reach of the bill; only after `lines` was read to its end."""
         ...

@@ -11,24 +11,22 @@ from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.fit import CandidateLimits, fit_refusal
-from rightsizer.recommender.past_changes import (
+from rightsizer.recommender.slowdown import (
     FALSE_ALARM,
     LEFT,
     Lesson,
-    failures,
-    host_threads,
-    learn_about,
-    rest_until,
-)
-from rightsizer.recommender.slowdown import (
     Ratio,
     allowed_gpu_slowdown,
     chance_weight,
     chance_within,
     expected_slowdown,
+    failures,
     host_factor,
+    host_threads,
+    learn_about,
     measured_slowdown,
     ratio_of,
+    rest_until,
     slowdown_bound,
     slowdown_middle,
     workers_of,

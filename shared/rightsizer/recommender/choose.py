@@ -10,10 +10,7 @@ from itertools import islice
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Target, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
-from rightsizer.recommender.allowed_step import gate_case, gate_of, in_order, may_apply, put_allowed_first
-from rightsizer.recommender.asked_test import ask_about_test, offer_test, with_test
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.days_of_week import has_load_jumped, replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text, silence_text, unused_text
 from rightsizer.recommender.fleet_size import (
@@ -27,7 +24,8 @@ from rightsizer.recommender.fleet_size import (
 )
 from rightsizer.recommender.gate import ask_person, decide_restore
 from rightsizer.recommender.growth import beyond_owner_reason, owner_usd, recommend_growth
-from rightsizer.recommender.growth_need import growth_need
+from rightsizer.recommender.growth_fleets import growth_need
+from rightsizer.recommender.hourly_counts import has_load_jumped, replay_plan
 from rightsizer.recommender.late_requests import (
     BUDGET,
     budget_sentence,
@@ -35,11 +33,12 @@ from rightsizer.recommender.late_requests import (
     find_degradation,
     late_budget_used,
 )
-from rightsizer.recommender.late_share import within_objective, within_p95
-from rightsizer.recommender.open_question import with_open_question
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
+from rightsizer.recommender.priced_option import within_objective, within_p95
 from rightsizer.recommender.pricing import cost_of, restore_option
+from rightsizer.recommender.questions import ask_about_test, offer_test, with_open_question, with_test
 from rightsizer.recommender.replay import replay_of
+from rightsizer.recommender.scale_to_zero import SilentFleet, fleet_while_silent
 from rightsizer.recommender.shadow_test import (
     ShadowTestCandidate,
     choose_test,
@@ -48,7 +47,7 @@ from rightsizer.recommender.shadow_test import (
     no_test_reason,
     shadow_test_refusal,
 )
-from rightsizer.recommender.stopped_traffic import SilentFleet, fleet_while_silent
+from rightsizer.recommender.stages import gate_case, gate_of, in_order, may_apply, put_allowed_first
 
 LESS_ROOM = Reason(
     Code.RISK_TOO_HIGH,

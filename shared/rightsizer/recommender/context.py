@@ -22,14 +22,20 @@ from rightsizer.domain.price import Price, PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.evidence import requests_by_hour
-from rightsizer.recommender.latency_objective import allowed_slowdown, share_of_late_requests
-from rightsizer.recommender.past_changes import MeasuredType, gpu_ratios, with_failed_starts, with_left_types
+from rightsizer.recommender.latency import ServiceTime, allowed_slowdown, service_bins, share_of_late_requests
 from rightsizer.recommender.pricing import monthly_cost
-from rightsizer.recommender.queueing import ServiceTime, service_bins
 from rightsizer.recommender.replay import replay_requests, stream_of
 from rightsizer.recommender.shadow_test import hours_of_test, shadow_test_refusal, share_of_wanted_requests
-from rightsizer.recommender.slowdown import host_factor, measured_outcomes, workers_of
-from rightsizer.recommender.stopped_hours import running_hours
+from rightsizer.recommender.slowdown import (
+    MeasuredType,
+    gpu_ratios,
+    host_factor,
+    measured_outcomes,
+    with_failed_starts,
+    with_left_types,
+    workers_of,
+)
+from rightsizer.recommender.usage_days import running_hours
 
 ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""

@@ -15,8 +15,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.schedule import HOURS
 from rightsizer.domain.usage import busy_days
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.days_of_week import like_last_day, replay_plan
-from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan
+from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan, like_last_day, replay_plan
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.slowdown import workers_of
 

@@ -15,8 +15,14 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.gate import GateAnswer, GateCase, ask_person, decide_gate
-from rightsizer.recommender.growth_fleets import GrowthOffer, growth_offers
-from rightsizer.recommender.growth_need import GrowthNeed, NeedKind, growth_need, scaled_targets
+from rightsizer.recommender.growth_fleets import (
+    GrowthNeed,
+    GrowthOffer,
+    NeedKind,
+    growth_need,
+    growth_offers,
+    scaled_targets,
+)
 from rightsizer.recommender.pricing import monthly_cost
 
 SHOWN = 4

@@ -15,9 +15,9 @@ from rightsizer.recommender.finding import (
     latency_degradation,
     outgrown_reason,
 )
-from rightsizer.recommender.latency_objective import share_of_late_requests
-from rightsizer.recommender.past_changes import rest_until
+from rightsizer.recommender.latency import share_of_late_requests
 from rightsizer.recommender.queued_sleep import sleeps_already
+from rightsizer.recommender.slowdown import rest_until
 
 BUDGET = 1.0
 """Multiple of the allowed late requests from which nothing gets smaller, and a fleet of ours grows."""

@@ -29,13 +29,11 @@ from rightsizer.recommender.fleet_size import (
     registered_reason,
     replayed_p95_s,
 )
-from rightsizer.recommender.late_share import with_late_share
-from rightsizer.recommender.priced_option import price_fleet, sized_slowdown, was_test_skipped
+from rightsizer.recommender.priced_option import price_fleet, sized_slowdown, was_test_skipped, with_late_share
 from rightsizer.recommender.pricing import risk_level
+from rightsizer.recommender.scaling_options import find_weekly_counts, minimum_like_owners, over_all_days, with_tracking
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio, chance_weight, chance_within
-from rightsizer.recommender.target_tracking import minimum_like_owners, with_tracking
-from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""

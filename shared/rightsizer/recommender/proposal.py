@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.autoscaling.count_schedule import scheduled_counts
+from rightsizer.autoscaling.schedules import scheduled_counts
 from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointKind, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, Proposal, ProposalState

@@ -38,10 +38,10 @@ from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
-from rightsizer.recommender.late_share import with_accepted_share
-from rightsizer.recommender.later_stages import with_later_stages
+from rightsizer.recommender.priced_option import with_accepted_share
 from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
-from rightsizer.recommender.usage_cache import complete_until, configured_at, known_until, last_modified
+from rightsizer.recommender.stages import with_later_stages
+from rightsizer.recommender.usage_days import complete_until, configured_at, known_until, last_modified
 from rightsizer.recommender.variants import join_variants
 from rightsizer.recommender.workload import analyse_workload
 

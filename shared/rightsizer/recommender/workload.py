@@ -12,9 +12,8 @@ from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs, EvaluationContext
 from rightsizer.recommender.demand import demand_of, has_uncounted, latency_of, unseen_hours
 from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.latency_objective import latency_objective
-from rightsizer.recommender.queueing import ServiceTime, find_service_time, rates_of
-from rightsizer.recommender.usage_cache import complete_end
+from rightsizer.recommender.latency import ServiceTime, find_service_time, latency_objective, rates_of
+from rightsizer.recommender.usage_days import complete_end
 
 
 @dataclass(frozen=True, slots=True)

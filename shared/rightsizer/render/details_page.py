@@ -6,10 +6,10 @@ from rightsizer.domain.option import Option, fleet
 from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.render import asked_test, charts, effects, sentences
+from rightsizer.render import charts, effects, sentences
 from rightsizer.render.charts import highest_value
+from rightsizer.render.effects import later_text, target_facts
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, card, facts, join, page, section, table, tag
-from rightsizer.render.target import later_text, target_facts
 
 
 def details_page(proposal: Proposal) -> str:
@@ -48,7 +48,7 @@ def _cards(recommendation: Recommendation) -> HtmlNode:
         money,
         today,
         card(f"a month {'after stage 1' if recommendation.stages else 'then'}: {then}", _usd(option.usd_per_month)),
-        card("performance risk", asked_test.risk_text(option)),
+        card("performance risk", effects.risk_text(option)),
         card("of evidence", sentences.days_of_evidence(option.confidence)),
         class_="cards",
     )
@@ -151,7 +151,7 @@ def _option(number: int, option: Option, ours: bool) -> list[Cell]:
         Cell(sentences.money(option.saving_usd_per_month), float(option.saving_usd_per_month), "n"),
         Cell(sentences.money(option.usd_per_month), float(option.usd_per_month), "n"),
         Cell(_one_time_cost(option), float(option.switch_usd + option.test_usd), "n"),
-        Cell(join(asked_test.risk_text(option), tag("div", risks, class_="note")), int(option.risk)),
+        Cell(join(effects.risk_text(option), tag("div", risks, class_="note")), int(option.risk)),
         Cell(
             join(
                 sentences.EFFORTS[option.effort],

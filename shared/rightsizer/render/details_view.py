@@ -12,7 +12,7 @@ from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.render import asked_test, effects, sentences
+from rightsizer.render import effects, sentences
 from rightsizer.render.blocks import (
     FIELD,
     SECTION,
@@ -27,7 +27,7 @@ from rightsizer.render.blocks import (
     plain,
     section,
 )
-from rightsizer.render.target import later_text, target_facts
+from rightsizer.render.effects import later_text, target_facts
 
 MOST_OPTIONS = 8
 """Options that a person is shown; the page has all of them."""
@@ -133,8 +133,8 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         ("The endpoint can", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
         *target_facts(option.target),
         *((("Later", later),) if (later := later_text(recommendation)) else ()),
-        ("Performance risk", asked_test.risk_text(option)),
-        *((("Shadow test", offered),) if (offered := asked_test.offer_text(recommendation)) else ()),
+        ("Performance risk", effects.risk_text(option)),
+        *((("Shadow test", offered),) if (offered := effects.offer_text(recommendation)) else ()),
         ("Restart", effects.restart_of(recommendation)),
         ("Rollback", effects.way_back_of(recommendation, proposal.approvable)),
         ("Owner", one_line(recommendation.owner) or "nobody is named (tag rightsizer:owner)"),
@@ -176,7 +176,7 @@ def _options(proposal: Proposal) -> Iterator[Block]:
         money = sentences.monthly_price(abs(option.saving_usd_per_month))
         saves = f"saves {money}" if option.saving_usd_per_month >= 0 else f"costs {money} more"
         where = "" if option.in_place else "; its owner carries it out"
-        text = f"{place + 1}. {one_line(sentences.change(option), 300)}: {saves}, {asked_test.risk_text(option)}{where}"
+        text = f"{place + 1}. {one_line(sentences.change(option), 300)}: {saves}, {effects.risk_text(option)}{where}"
         block = section(escape(text, SECTION))
         if place and _may_be_taken(proposal, option):
             block["accessory"] = _take_button(proposal, option, place)
@@ -205,5 +205,5 @@ def _take_button(proposal: Proposal, option: Option, place: int) -> Block:
 
 
 def _commands(proposal: Proposal) -> list[str]:
-    answers = [line for line, _ in asked_test.commands(proposal)] if proposal.state is ProposalState.PENDING else []
+    answers = [line for line, _ in effects.commands(proposal)] if proposal.state is ProposalState.PENDING else []
     return [*answers, escape(order_command("explain", proposal.ref.name, proposal.ref.region), 160)]

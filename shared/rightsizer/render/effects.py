@@ -1,14 +1,24 @@
-"""Effects of an option on the running endpoint, and its rollback, as people read them."""
+"""What an option leads to, its effects and its rollback, and a test before it, as people read them."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from itertools import groupby, islice
 from typing import assert_never
 
 from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Option, OptionKind, WayBack
+from rightsizer.domain.older_option import with_older_facts
+from rightsizer.domain.option import Option, OptionKind, ScaleIn, Target, WayBack, fleet
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.policy import TYPE_AND_COUNT
+from rightsizer.domain.preflight import WAY_BACK
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.reason import count, one_line
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.domain.way_back import WAY_BACK
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts, days_text
 from rightsizer.recommender.dimension import Restart
+from rightsizer.render import sentences
 
 TEST_DEPLOYS = "the fleet is deployed twice, to add and to remove the shadow"
 """What a shadow test does to what serves (`cost_of_test` prices it)."""
@@ -105,3 +115,169 @@ def approval_note(found: Recommendation) -> str:
     return (
         f"For {WAY_BACK.days} days this also permits the way back to {fleet}, if users suffer and nothing else changed."
     )
+
+
+TWICE = "each request is served twice meanwhile"
+CARE = "Do not run it where a request writes, bills or sends something."
+"""What only the owner can know, and has to be said before they allow it."""
+FOLLOWS = "Where it proves well, the change follows."
+
+
+def offer_text(recommendation: Recommendation) -> str:
+    """The offered test in one sentence: length, cost, what it tells and does. Empty where none is offered."""
+    option = recommendation.chosen_option
+    if option is None or not recommendation.offers_test:
+        return ""
+    text = f"; it tells {option.test_tells}" if option.test_tells else ""
+    return f"{_length(option)}{text}; {TWICE}, and {TEST_DEPLOYS}"
+
+
+def _length(option: Option) -> str:
+    """``2 h on ml.g5.xlarge for about $9.10``; the cost only where it was stored."""
+    hours = with_older_facts(option).test_hours
+    lasts = f"{hours:g} h on" if hours is not None else "on"
+    cost = f" for about {sentences.money(option.test_usd)}" if option.test_usd else ""
+    return f"{lasts} {option.target.instance_type}{cost}"
+
+
+def risk_text(option: Option) -> str:
+    """Performance risk and a lost zone: ``low (1 of 4) after the test, high (3 of 4) without it``."""
+    text, zone = sentences.risk(option.performance_risk), ", and one Availability Zone in place of two"
+    if option.untested_risk is not None and option.test_usd:
+        text += f" after the test, {sentences.risk(option.untested_risk)} without it"
+    return text + (zone if option.leaves_one_zone else "")
+
+
+def test_confirmation(recommendation: Recommendation) -> str:
+    """Text that a person confirms before a test is run."""
+    option = recommendation.chosen_option
+    done = f"{TEST_DEPLOYS}, and {TWICE}"
+    return f"{_length(option)}; {done}. {CARE} {FOLLOWS}" if option is not None else ""
+
+
+def untested_warning(recommendation: Recommendation) -> str:
+    """Warning before a change is approved without its test. Empty where none is offered."""
+    option = recommendation.chosen_option
+    if option is None or not recommendation.offers_test or option.untested_risk is None:
+        return ""
+    return f"Without the test the performance risk is {sentences.risk(option.untested_risk)}."
+
+
+def commands(proposal: Proposal) -> list[tuple[str, str]]:
+    """The commands that say yes, each with what it does. Empty where nobody may."""
+    if not proposal.approvable:
+        return []
+    approve = order_command("approve", proposal.id, proposal.ref.region)
+    if not proposal.recommendation.offers_test:
+        return [(approve, "")]
+    test = order_command("test", proposal.id, proposal.ref.region)
+    found = [(test, "the shadow test first; where it proves well, the change follows")]
+    if proposal.may_skip_test:
+        option = proposal.recommendation.chosen_option
+        risk = option.untested_risk if option is not None else None
+        text = f", at performance risk {int(risk)} of 4" if risk is not None else ""
+        found.append((approve, f"the change without the test{text}"))
+    return found
+
+
+EACH = "once what is before it is proven, as the evaluation of that time sizes it, for no higher risk"
+"""When a later stage of a plan begins, and as what."""
+
+
+def target_facts(target: Target) -> tuple[tuple[str, str], ...]:
+    """Name and text of everything that the target sets beside type and count; () where it sets nothing more."""
+    return tuple((name, one_line(text)) for name, text in _facts(target))
+
+
+def classes_of_days(target: Target) -> tuple[DayCounts, ...]:
+    """The counts by the hour of each class of days; () without a schedule."""
+    if target.hourly_counts is None:
+        return ()
+    return target.day_counts or (DayCounts(tuple(range(len(WEEKDAYS))), target.hourly_counts),)
+
+
+def stages_of(recommendation: Recommendation) -> tuple[Option, ...]:
+    """The recommended option, and what follows it by the same approval, or could follow; () without one.
+
+    The saving of each is what is saved in all then.
+    """
+    best = recommendation.chosen_option
+    if best is None or best.grows:
+        return recommendation.options[:1]
+    if recommendation.stages:
+        return tuple(_with_saving_in_all((best, *recommendation.stages)))
+    more = (o for o in recommendation.options[1:] if o.in_place and o.saving_usd_per_month > best.saving_usd_per_month)
+    return (best, *islice(more, 1))
+
+
+def later_text(recommendation: Recommendation) -> str:
+    """Sentence on what follows the recommended change, or could follow it, and on what is saved then; may be empty."""
+    stages = stages_of(recommendation)
+    if len(stages) < 2:
+        return ""
+    if recommendation.stages:
+        parts = (
+            f"{sentences.change(stage)} (saves {sentences.monthly_price(stage.saving_usd_per_month)} in all)"
+            for stage in stages[1:]
+        )
+        return f"then, by the same approval, {', then '.join(parts)}; each {EACH}"
+    saving = sentences.monthly_price(stages[1].saving_usd_per_month)
+    return f"it could {sentences.change(stages[1])} (saves {saving} in all); judged again once this is proven"
+
+
+def _with_saving_in_all(stages: Iterable[Option]) -> Iterator[Option]:
+    """The stages, each with what it and those before it save."""
+    saved = Decimal(0)
+    for option in stages:
+        saved += option.saving_usd_per_month
+        yield replace(option, saving_usd_per_month=saved)
+
+
+def _facts(target: Target) -> Iterator[tuple[str, str]]:
+    days = (f"{days_text(counts.weekdays)} {_hours_text(counts.counts)}" for counts in classes_of_days(target))
+    others = (f"{one.name} {fleet(Target(one.instance_type, one.instance_count))}" for one in target.others)
+    told = {
+        "Instances by the hour (UTC)": "; ".join(days),
+        "Autoscaling": _bounds_text(target),
+        "Routing": target.routing,
+        "Sleeps after": f"{target.idle_minutes} minutes without a request" if target.idle_minutes else "",
+        "Instance pools": ", then ".join(target.pools),
+        "Other variants": ", ".join(others),
+        "Copies": ", ".join(f"{name} {copies}" for name, copies in target.copies),
+        "Least copies": ", ".join(f"{name} {copies}" for name, copies in target.least_copies),
+        "Placement of copies": ", ".join(f"{name} {how}" for name, how in target.placement),
+        "Scale-in": _scale_in_text(target.scale_in) if target.scale_in else "",
+    }
+    yield from ((name, text) for name, text in told.items() if text)
+
+
+def _hours_text(counts: Sequence[int]) -> str:
+    """``00-07 1, 07-19 3, 19-24 1``; the one count where all hours have it."""
+    if len(set(counts)) == 1:
+        return f"{counts[0]}"
+    parts, hour = [], 0
+    for number, same in groupby(counts[:HOURS]):
+        until = hour + len(list(same))
+        parts.append(f"{hour:02}-{until:02} {number}")
+        hour = until
+    return ", ".join(parts)
+
+
+def _bounds_text(target: Target) -> str:
+    """``2 to 4 instances, METRIC at 84``, or what of it the target sets."""
+    parts = []
+    if target.maximum is not None:
+        parts.append(f"{target.minimum or 0} to {count(target.maximum, 'instance')}")
+    elif target.minimum is not None:
+        parts.append(f"a minimum of {count(target.minimum, 'instance')}")
+    if target.target_value is not None:
+        parts.append(
+            f"{target.metric} at {target.target_value:g}" if target.metric else f"target {target.target_value:g}"
+        )
+    return ", ".join(parts)
+
+
+def _scale_in_text(scale_in: ScaleIn) -> str:
+    step = "" if scale_in.maximum_step is None else f", {count(scale_in.maximum_step, 'instance')} at a time"
+    rest = "" if scale_in.cooldown_minutes is None else f", {scale_in.cooldown_minutes} minutes apart"
+    return f"{scale_in.strategy} of {scale_in.variant}{step}{rest}"

@@ -1,7 +1,4 @@
-"""Charts as PNG, in one style. matplotlib is an extra of the package and is loaded by the function that draws.
-
-A chart has a background of its own, so that it reads the same on a light and on a dark screen.
-"""
+"""Charts as PNG in one style: two weeks of a proposal, and the report. The function that draws loads matplotlib."""
 
 import io
 from collections.abc import Sequence
@@ -9,7 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from rightsizer.domain.option import OptionKind, fleet
+from rightsizer.domain.recommendation import Recommendation, WeekSignals
 from rightsizer.errors import InputError
+from rightsizer.render import sentences
 
 EXTRA = "a chart needs matplotlib, which is not installed: pip install 'rightsizer[pictures]', or leave --png out"
 DOTS_PER_INCH = 150
@@ -188,3 +188,37 @@ def gaps(values: Sequence[float | None]) -> list[tuple[int, int]]:
 def _day(start: datetime, hours: int) -> str:
     at = start + timedelta(hours=hours)
     return f"{at:%a} {at.day}"
+
+
+def draw(recommendation: Recommendation, week_signals: WeekSignals) -> bytes:
+    """The picture as PNG. InputError names the extra to install where matplotlib is missing."""
+    return two_weeks_png(two_weeks(recommendation, week_signals))
+
+
+def two_weeks(recommendation: Recommendation, week_signals: WeekSignals) -> TwoWeeks:
+    """The panels of the picture, with what their limits are called."""
+    option = recommendation.chosen_option
+    moves = option is not None and option.target.instance_type != recommendation.instance_type
+    end = week_signals.start + timedelta(hours=len(week_signals.gpu_percent))
+    days = f"{week_signals.start.day} {week_signals.start:%b} to {end.day} {end:%b}, UTC · hatched: no data"
+    is_moved = option is not None and option.kind is not OptionKind.DELETE
+    title = (
+        f"{recommendation.ref.name} on {fleet(option.target)}"
+        if option is not None and is_moved
+        else recommendation.ref.name
+    )
+    objective = recommendation.replay.objective_s if recommendation.replay is not None else None
+    named = f"objective {sentences.seconds(objective)}" if objective is not None else ""
+    memory = week_signals.then_gib if moves else None
+    return TwoWeeks(
+        title[:44],
+        days,
+        week_signals.start,
+        (
+            Panel("GPU use", "%", week_signals.gpu_percent, week_signals.then_percent, "then", 100.0, "full"),
+            Panel(
+                "GPU memory", "GiB", week_signals.gpu_gib, (), "", memory, f"{memory:.0f} GiB then" if memory else ""
+            ),
+            Panel("p95 latency", "s", week_signals.p95_s, (), "", objective, named, "no requests"),
+        ),
+    )

@@ -1,11 +1,13 @@
-"""The money of the report in words and tables: the first sentence, who is waited for, groups, and what changed."""
+"""The money of the report in words and tables, with the table of inference components."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from rightsizer.domain.money import NOBODY, GroupedBy
-from rightsizer.domain.report import Report
+from rightsizer.domain.recommendation import ComponentFinding, Recommendation
+from rightsizer.domain.report import SHOWN, Report
 from rightsizer.render import report_tables, sentences
-from rightsizer.render.html import Cell, HtmlNode, Markup, folded, join, table, tag
+from rightsizer.render.html import Cell, HtmlNode, Markup, badge, folded, join, table, tag
 
 GROUPS: tuple[tuple[GroupedBy, str], ...] = (
     ("owner", "Owner"),
@@ -116,3 +118,35 @@ def _signed(usd: Decimal) -> str:
 
 def _usd(usd: Decimal, sign: str = "") -> Cell:
     return Cell(_signed(usd) if sign else sentences.exact_money(usd), float(usd), "n")
+
+
+TITLE = "Inference components"
+HEADS = ("Endpoint", "Component", "Finding", "Copies", "Needed", "Part of the price", "Why")
+
+
+def section_content(recommendations: Sequence[Recommendation]) -> Markup | None:
+    """Components of all endpoints, the dearest first; None where no endpoint has any."""
+    rows = sorted(
+        ((recommendation, finding) for recommendation in recommendations for finding in recommendation.components),
+        key=lambda row: (-(row[1].usd_per_month or 0), row[0].ref.name, row[1].name),
+    )
+    if not rows:
+        return None
+    packed = [f"{one.ref.name}: {sentences.packing_sentence(one.packing)}." for one in recommendations if one.packing]
+    text = "A month, by what the copies reserve of their instances. " + " ".join(packed[:SHOWN])
+    cells = [_row(recommendation, finding) for recommendation, finding in rows[:SHOWN]]
+    return tag("div", tag("p", text, class_="note"), table(TITLE, HEADS, cells, ""))
+
+
+def _row(recommendation: Recommendation, finding: ComponentFinding) -> list[Cell]:
+    usd = finding.usd_per_month
+    cost = "of its base" if finding.base else "not known" if usd is None else sentences.exact_money(usd)
+    return [
+        Cell(recommendation.ref.name, recommendation.ref.name),
+        Cell(finding.name, finding.name),
+        Cell(badge(sentences.FINDINGS[finding.finding], "")),
+        Cell("not read" if finding.copies is None else f"{finding.copies}", finding.copies or 0, "n"),
+        Cell("" if finding.needed is None else f"{finding.needed}", finding.needed or 0, "n"),
+        Cell(cost, float(usd or 0), "n"),
+        Cell(finding.reason.sentence, look="why"),
+    ]

@@ -4,8 +4,8 @@ import io
 
 from rightsizer.domain.report import Report
 from rightsizer.render import report_tables, sentences
+from rightsizer.render.charts import LARGEST
 from rightsizer.render.pictures import DOTS_PER_INCH, figure_class
-from rightsizer.render.report_charts import LARGEST
 
 COLOURS = ("#0b6e4f", "#8fbfae", "#d9772b")
 """Spent, saved or needed, and wasted: as the page has them."""

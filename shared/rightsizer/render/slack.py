@@ -15,7 +15,7 @@ from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, Propo
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence
 from rightsizer.domain.report import Report
-from rightsizer.render import asked_test, bill, effects, report_promises, report_tables, rest_of_bill, sentences
+from rightsizer.render import bill, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.blocks import (
     FIELD,
     SECTION,
@@ -33,7 +33,7 @@ from rightsizer.render.blocks import (
     section,
     snooze_menu,
 )
-from rightsizer.render.target import later_text
+from rightsizer.render.effects import later_text
 
 NOTHING = Decimal(0)
 DIGEST_WORDS: Mapping[str, str] = {
@@ -301,7 +301,7 @@ def _approvals(proposal: Proposal) -> list[Block]:
 def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
     made = button(text, verb, _value(proposal), style)
     if verb == "approve":
-        warned = asked_test.untested_warning(proposal.recommendation)
+        warned = effects.untested_warning(proposal.recommendation)
         done = f"{warned} {effects.guard_sentence(proposal.recommendation)}".strip()
         saved = shorten(sentences.headline(proposal.recommendation), 298 - len(done))
         made["confirm"] = {
@@ -313,7 +313,7 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
     if verb == "test":
         made["confirm"] = {
             "title": plain("Run this test?"),
-            "text": plain(shorten(asked_test.test_confirmation(proposal.recommendation), 300)),
+            "text": plain(shorten(effects.test_confirmation(proposal.recommendation), 300)),
             "confirm": plain("Run the test"),
             "deny": plain("Cancel"),
         }
@@ -345,7 +345,7 @@ def _value(proposal: Proposal, *, menu: bool = False) -> str:
 def _commands(proposal: Proposal) -> list[str]:
     region, reject = proposal.ref.region, order_command("reject", proposal.id, proposal.ref.region)
     if proposal.state is ProposalState.PENDING:
-        answers = [line for line, _ in asked_test.commands(proposal)] or [reject]
+        answers = [line for line, _ in effects.commands(proposal)] or [reject]
         return [f"At a terminal: {' · '.join(f'`{line}`' for line in answers)}"]
     if proposal.state is ProposalState.APPROVED and not proposal.asked_back_by:
         return [f"At a terminal: `{reject}` stops it"]

@@ -1,9 +1,9 @@
 """The message of an endpoint that sleeps by its office hours, as text and as Slack blocks."""
 
 from rightsizer.domain.hours_record import HoursState
+from rightsizer.domain.message import WAKE_MINUTES, SleepNote, wake_command
 from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.reason import count, time_text
-from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote, wake_command
 from rightsizer.render.blocks import FIELD, SECTION, Block, context, escape, plain, section
 
 

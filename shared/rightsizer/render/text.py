@@ -6,9 +6,9 @@ from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
-from rightsizer.render import asked_test, bill, effects, report_promises, report_tables, rest_of_bill, sentences
+from rightsizer.render import bill, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.charts import sparkline
-from rightsizer.render.target import later_text, target_facts
+from rightsizer.render.effects import later_text, target_facts
 
 SHORT = 5
 """Endpoints that need more in the e-mail about the report; the page has all."""
@@ -23,12 +23,12 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
             f"Today:   {sentences.today(recommendation)}, {sentences.monthly_price(recommendation.usd_per_month)}",
             f"Change:  the endpoint can {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
             *(f"{name}: {text}" for name, text in target_facts(option.target)),
-            f"Risk:    {asked_test.risk_text(option)}; effort {sentences.EFFORTS[option.effort]};"
+            f"Risk:    {effects.risk_text(option)}; effort {sentences.EFFORTS[option.effort]};"
             f" {effects.restart_of(recommendation)}",
             f"Undo:    {effects.way_back_of(recommendation, asked.approvable)}",
         ]
         lines += [f"Later:   {later}"] if (later := later_text(recommendation)) else []
-        lines += [f"Test:    {offered}"] if (offered := asked_test.offer_text(recommendation)) else []
+        lines += [f"Test:    {offered}"] if (offered := effects.offer_text(recommendation)) else []
         lines += [f"Callers: {callers}"] if (callers := effects.callers_text(option)) else []
     lines += [
         f"Owner:   {recommendation.owner or 'nobody is named (tag rightsizer:owner)'}",
@@ -129,8 +129,8 @@ def _evidence(asked: Proposal) -> str:
 def _answers(asked: Proposal) -> list[str]:
     if asked.state is not ProposalState.PENDING:
         return [f"More: {order_command('explain', asked.ref.name, asked.ref.region)}"]
-    approve = [f"  {line}{f'  # {does}' if does else ''}" for line, does in asked_test.commands(asked)]
-    approve += [f"  # {asked_test.CARE}"] if asked.approvable and asked.recommendation.offers_test else []
+    approve = [f"  {line}{f'  # {does}' if does else ''}" for line, does in effects.commands(asked)]
+    approve += [f"  # {effects.CARE}"] if asked.approvable and asked.recommendation.offers_test else []
     note = effects.approval_note(asked.recommendation) if asked.approvable else ""
     approve += [f"  # {note}"] if note else []
     enable = [] if asked.approvable else ["It cannot be approved here:", *_indent(asked.enable), ""]

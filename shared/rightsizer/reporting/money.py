@@ -30,7 +30,7 @@ from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import CENT
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import WASTEFUL, Finding, Recommendation
-from rightsizer.reporting.awake import AwakeByName, AwakeHours, first_looks
+from rightsizer.reporting.office_hours import AwakeByName, AwakeHours, first_looks
 
 DAY = timedelta(days=1)
 WEEK_HOURS = 168

@@ -18,12 +18,10 @@ from rightsizer.advice.terraform import terraform
 from rightsizer.errors import InputError
 from rightsizer.render.pictures import line_chart_png
 from rightsizer.terminal import tables as show
-from rightsizer.terminal.advise_page import document, page, rules_page
+from rightsizer.terminal.advise_page import break_even_chart, document, page, rules_page
 from rightsizer.terminal.app import Exit, app, check_picture, examples, print_json, write_picture
-from rightsizer.terminal.break_even_chart import break_even_chart
 from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
-from rightsizer.terminal.dialogue import ask
-from rightsizer.terminal.workload import ByPart, given_flags, is_empty, read_workload, with_flags
+from rightsizer.terminal.workload import ByPart, ask, given_flags, is_empty, read_workload, with_flags
 
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""

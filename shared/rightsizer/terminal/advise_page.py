@@ -1,4 +1,4 @@
-"""The answer of `rightsizer advise` as a page for a person and as plain data."""
+"""The answer of `rightsizer advise` as a page for a person, as plain data and as a chart."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,10 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer.advice.answer import Action, Advice, AdvisedOption, Hosting, Purchase, Refused
+from rightsizer.advice.comparisons import CURVE_POWERS, changes, costs_by_traffic
 from rightsizer.advice.environments import in_production, policy_of
 from rightsizer.advice.rules import Cited, Rule, cited_rules, rules
 from rightsizer.advice.throughput import Interval
+from rightsizer.advice.workload import Workload
 from rightsizer.domain.price import CENT
+from rightsizer.errors import InputError
+from rightsizer.render.pictures import Line, LineChart
 
 WIDE = 110
 """Columns from which the table of options has the price of an hour and of a unit too."""
@@ -279,3 +283,23 @@ def _environments(answer: Advice) -> Iterator[RenderableType]:
         lines.append("tags: " + ", ".join(f"{name}={value}" for name, value in variant.tags.items()))
         yield Padding(Text(f"{variant.environment}: {what}{price}"), (0, 0, 0, 2), expand=False)
         yield from (Padding(Text(f"- {line}"), (0, 0, 0, 4), expand=False) for line in lines)
+
+
+CHEAPEST, REQUESTS = "cheapest_online", "requests_per_month"
+
+
+def break_even_chart(workload: Workload, answer: Advice) -> LineChart:
+    """The chart of a service; InputError where the workload is a job or nothing holds the model."""
+    rows = costs_by_traffic(workload, answer.options, CURVE_POWERS) if answer.costs_by_traffic else ()
+    if not rows:
+        raise InputError("a chart over traffic belongs to a service that something can hold; ask for --task real-time")
+    names = [name for name in rows[0] if name not in (REQUESTS, CHEAPEST)]
+    first = next(option for option in answer.options if option.cost.usd_per_hour is not None)
+    return LineChart(
+        f"What hosting costs over traffic, real-time on {first.instance_type}",
+        "requests a month",
+        "US dollars a month",
+        [Line(name, [(row[REQUESTS], row[name]) for row in rows if row[name] > 0]) for name in names],
+        [(at, usd, f"{name} from {at:,.0f}") for at, usd, name in changes(workload, answer.options)],
+        f"On-Demand list prices, {first.cost.region}, {first.cost.as_of}; batch answers nobody who waits",
+    )

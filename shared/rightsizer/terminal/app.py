@@ -25,15 +25,14 @@ from rightsizer.errors import InputError
 from rightsizer.render.pictures import figure_class
 from rightsizer.settings import LOOKBACK
 from rightsizer.terminal import document, tables
-from rightsizer.terminal.survey import Survey, add_rest_of_bill, survey
-from rightsizer.terminal.survey_policy import DEFAULTS_HOLD, SurveyPolicy, survey_policy
+from rightsizer.terminal.survey import DEFAULTS_HOLD, Survey, SurveyPolicy, add_rest_of_bill, survey, survey_policy
 from rightsizer.terminal.tables import Screen
 
 if TYPE_CHECKING:
     from rightsizer.aws.local_cache import LocalCache
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.domain.hours_record import HoursRecord
-    from rightsizer.ports.hours import HoursBook
+    from rightsizer.ports.changes import HoursBook
 
 
 def examples(*lines: str) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer.advice.cluster import ClusterAdvice, NodeGroup, PodAdvice, advise_cluster
-from rightsizer.advice.ec2 import HOME, ec2_market
+from rightsizer.advice.market import HOME, ec2_market
 from rightsizer.domain.cluster import ClusterUse
 from rightsizer.prometheus.client import Prometheus
 from rightsizer.prometheus.cluster import read_cluster

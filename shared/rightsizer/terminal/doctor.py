@@ -20,11 +20,11 @@ from rightsizer.bootstrap.policy import StackPolicy, policy_of_parameters
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.hours_record import HoursRecord, HoursState
+from rightsizer.domain.message import wake_command
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import region_option
 from rightsizer.domain.self_test import Check, Outcome, Tested
-from rightsizer.domain.sleep import wake_command
 from rightsizer.errors import PermissionMissingError, RightsizerError, VanishedError
 from rightsizer.render import sentences
 from rightsizer.render.sentences import READ_AGAIN

@@ -19,11 +19,10 @@ from rightsizer.domain.proposal import Decision, Proposal
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import ComponentFinding, Recommendation, VariantFinding
 from rightsizer.domain.schedule import days_text
-from rightsizer.recommender.migration import migration_phases
+from rightsizer.recommender.other_endpoint import migration_phases
 from rightsizer.render import effects, sentences
-from rightsizer.render.target import classes_of_days, stages_of
-from rightsizer.terminal.survey import Survey
-from rightsizer.terminal.survey_policy import SurveyPolicy
+from rightsizer.render.effects import classes_of_days, stages_of
+from rightsizer.terminal.survey import Survey, SurveyPolicy
 
 VERSION = 1
 

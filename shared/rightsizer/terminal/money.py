@@ -20,7 +20,7 @@ from rightsizer.domain.report import Report
 from rightsizer.flows import report as reporting
 from rightsizer.render import bill as billed
 from rightsizer.render import sentences
-from rightsizer.reporting.component_money import by_component
+from rightsizer.reporting.split_money import by_component
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import Bill, StackOptions, order

@@ -19,9 +19,15 @@ from rightsizer.policy_reader import read_policy
 from rightsizer.terminal import tables
 from rightsizer.terminal.app import Exit, app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order
-from rightsizer.terminal.policy_file import read_file
-from rightsizer.terminal.policy_page import PolicyDifference, PolicyRow, differences, policy_rows, subjects
-from rightsizer.terminal.policy_schema import policy_schema
+from rightsizer.terminal.policy_page import (
+    PolicyDifference,
+    PolicyRow,
+    differences,
+    policy_rows,
+    policy_schema,
+    read_file,
+    subjects,
+)
 
 DOCUMENT_VERSION = 1
 """Of the JSON that these commands print."""

@@ -20,8 +20,8 @@ from rightsizer.errors import InputError
 from rightsizer.flows import report as reporting
 from rightsizer.render import bill as billed
 from rightsizer.render import csv, focus, messages, report_json, report_page, report_picture, sentences, text
-from rightsizer.reporting.component_money import by_component
 from rightsizer.reporting.merge import merge_reports
+from rightsizer.reporting.split_money import by_component
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import Bill, StackOptions, order

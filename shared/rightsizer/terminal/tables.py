@@ -17,12 +17,11 @@ from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import UNREADABLE, Code, Reason, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.recommender.migration import migration_phases
-from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, sentences
-from rightsizer.render.target import later_text, target_facts
+from rightsizer.recommender.other_endpoint import migration_phases
+from rightsizer.render import effects, report_tables, rest_of_bill, sentences
+from rightsizer.render.effects import later_text, target_facts
 from rightsizer.terminal.plot import plot
-from rightsizer.terminal.survey import Survey
-from rightsizer.terminal.survey_policy import SurveyPolicy
+from rightsizer.terminal.survey import Survey, SurveyPolicy
 
 COLOURS = {
     Finding.IDLE: "red",
@@ -294,7 +293,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "shadow test": _test_cost(option),
         "what a test does": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
         "switch": _switch(option),
-        "risk": asked_test.risk_text(option),
+        "risk": effects.risk_text(option),
         "risk by resource": risks,
         "evidence": sentences.days_of_evidence(option.confidence),
         "p95 then": "" if option.p95_s is None else f"{sentences.seconds(option.p95_s)}, predicted",

@@ -14,7 +14,7 @@ from rich.text import Text
 from rightsizer import bootstrap
 from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
-from rightsizer.aws.training_history import TrainingHistory
+from rightsizer.aws.training import TrainingHistory
 from rightsizer.domain.endpoint import MODE_TAG
 from rightsizer.errors import InputError, PermissionMissingError
 from rightsizer.render.pictures import Line, LineChart, line_chart_png

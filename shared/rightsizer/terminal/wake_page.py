@@ -6,8 +6,8 @@ from typing import Any
 from rightsizer.changes.hours import demand_at
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.message import wake_command
 from rightsizer.domain.office_hours import HoursLimits
-from rightsizer.domain.sleep import wake_command
 from rightsizer.flows.wake import WakeAnswer
 from rightsizer.render import sentences
 

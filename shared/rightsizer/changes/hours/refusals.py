@@ -12,7 +12,7 @@ from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes.clone import key_refusals
 from rightsizer.changes.hours.stop_input import StopInput, reservation_of
 from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
-from rightsizer.changes.preflight.images import is_movable
+from rightsizer.changes.preflight.deployment import is_movable
 from rightsizer.domain.endpoint import MODE_TAG, Mode, has_digest
 from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.hours_record import queries, watched_endpoints

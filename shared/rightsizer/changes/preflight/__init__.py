@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes import clone
-from rightsizer.changes.preflight import consent, images, quota
-from rightsizer.changes.preflight.images import image_difference, tagged_images
+from rightsizer.changes.preflight import consent, deployment
+from rightsizer.changes.preflight.deployment import image_difference, tagged_images
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, Hold
@@ -53,8 +53,8 @@ def preflight_refusals(inputs: PreflightInput) -> tuple[Reason, ...]:
 def unchecked_sentences(inputs: PreflightInput) -> tuple[str, ...]:
     """Facts that could not be checked, one sentence each, for the plan's line of the journal."""
     return (
-        *images.unchecked_image_sentences(inputs),
-        *quota.unchecked_quota_sentences(inputs),
+        *deployment.unchecked_image_sentences(inputs),
+        *deployment.unchecked_quota_sentences(inputs),
         *role_pass_sentences(inputs),
     )
 
@@ -289,11 +289,11 @@ _CHECKS: tuple[PreflightCheck, ...] = (
     _in_place_refusal,
     _config_refusal,
     _state_refusal,
-    quota.quota_refusal,
+    deployment.quota_refusal,
     _offering_refusal,
-    images.image_refusal,
+    deployment.image_refusal,
     _alarm_visibility_refusal,
     role_pass_refusal,
     restore_refusal,
-    images.component_refusal,
+    deployment.component_refusal,
 )

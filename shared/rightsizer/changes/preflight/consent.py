@@ -11,11 +11,10 @@ from rightsizer.domain.endpoint import MODE_TAG, EndpointKind, Mode
 from rightsizer.domain.endpoint import growth_refusal as budget_refusal
 from rightsizer.domain.history import minimum_before_changes
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.preflight import PreflightInput
+from rightsizer.domain.preflight import PreflightInput, RunningFleet, approved_change
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.tags import bad_tag_refusal
-from rightsizer.domain.way_back import RunningFleet, approved_change
 from rightsizer.recommender.growth import minimum_beyond_owner
 
 
@@ -57,7 +56,7 @@ def is_by_itself(inputs: PreflightInput) -> bool:
 def is_permitted_way_back(inputs: PreflightInput) -> bool:
     """Whether a person approved the change that is undone, by what was recorded of it and what runs now.
 
-    The proposal says only where to: that, and who approved what, is held against the record (`domain.way_back`).
+    The proposal says only where to: that, and who approved what, is held against the record (`domain.preflight`).
     """
     judged, option, config = inputs.proposal.recommendation, inputs.option, inputs.config
     live = inputs.endpoint.variants

@@ -15,30 +15,31 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.drift import (
     BUSY,
+    additions_of_owner,
     busy_action,
     close_rolled_back,
+    differences,
     foreign_configs,
     hand_over,
-    lost_action,
-    old_config,
-)
-from rightsizer.changes.reconcile.journal import (
-    additions_of_owner,
-    differences,
     is_given_back,
     is_reopened,
     leftover_configs,
+    lost_action,
     may_have_changed_autoscaling,
     may_have_turned,
+    old_config,
     targets_of_owner,
     undo_commands,
 )
-from rightsizer.changes.reconcile.obstacles import approval_age_reason, expiry_action, may_be_updating, unsettled_action
 from rightsizer.changes.reconcile.steps import (
+    approval_age_reason,
     attempt_step,
+    expiry_action,
     first_action,
+    may_be_updating,
     may_show_until,
     unseen_update_wait,
+    unsettled_action,
     was_update_rolled_back,
 )
 from rightsizer.domain.change import Change, ChangeState, Course, FailureClass

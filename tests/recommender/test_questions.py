@@ -1,0 +1,146 @@
+"""When a person is asked about a shadow test, when without one, and when something else comes first."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.option import Risk, RiskResource
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender import questions
+from rightsizer.recommender.questions import FAR_CHEAPER, FAR_CHEAPER_THAN_SAFE, with_test
+from rightsizer.recommender.shadow_test import ShadowTestCandidate
+from tests.labelled import judged, read
+from tests.recommender.plain import option
+from tests.test_cases import CASES
+
+
+def found(name: str, **given: Any) -> Recommendation:
+    """The answer to a labelled case, some of whose sections are given anew."""
+    (path,) = (p for p in CASES if p.stem == name)
+    case = read(path)
+    return judged({**case, **{section: {**case.get(section, {}), **words} for section, words in given.items()}})
+
+
+def test_the_chosen_option_carries_the_test_its_hours_its_answer_and_both_risks() -> None:
+    chosen = found("test-needs-opt-in").chosen_option
+    assert chosen is not None
+    assert chosen.test_usd > 0
+    assert chosen.test_hours == 2.0
+    assert chosen.test_tells == "whether the model fits 22 GiB of GPU memory"
+    assert (chosen.risk, chosen.untested_risk, chosen.test_needed) == (Risk.LOW, Risk.HIGH, False)
+
+
+def test_the_price_of_the_test_is_paid_back_too() -> None:
+    chosen = found("test-needs-opt-in").chosen_option
+    assert chosen is not None
+    assert chosen.payback_days == pytest.approx(
+        30 * float((chosen.switch_usd + chosen.test_usd) / chosen.saving_usd_per_month), abs=0.01
+    )
+
+
+def test_a_risk_above_what_may_be_asked_leaves_the_test_alone() -> None:
+    strict = found("test-needs-opt-in", policy={"risk_propose": 2})
+    assert strict.gate is Gate.PROPOSE
+    assert strict.chosen_option is not None
+    assert strict.chosen_option.test_needed
+    assert "without it" not in strict.gate_reason.sentence
+
+
+def test_what_the_test_cannot_show_stays_in_the_risk() -> None:
+    risks = {RiskResource.HOST_MEMORY: Risk.HIGH, RiskResource.LATENCY: Risk.VERY_HIGH}
+    made = with_test(ShadowTestCandidate(option(risks=risks), 0.5, 9.1, untested_risk=Risk.VERY_HIGH), 3)
+    assert made.risks == {RiskResource.HOST_MEMORY: Risk.HIGH, RiskResource.LATENCY: Risk.LOW}
+    assert (made.risk, made.test_needed) == (Risk.HIGH, True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ({"tests_per_month": 0}, "shadow tests are switched off"),
+        ({"test_value": 1000.0}, "not worth its money"),
+    ],
+)
+def test_a_test_that_may_not_or_need_not_run_is_not_offered(policy: dict[str, Any], said: str) -> None:
+    silent = found("test-needs-opt-in", policy=policy)
+    assert (silent.gate, silent.chosen_option) == (Gate.SILENT, None)
+    assert said in silent.reason.sentence
+
+
+def test_sparse_requests_leave_the_change_alone_with_its_risk() -> None:
+    sparse = found("ask-sparse-without-a-test").chosen_option
+    assert sparse is not None
+    assert (sparse.test_usd, sparse.untested_risk, sparse.risk) == (Decimal(0), None, Risk.HIGH)
+    assert "by a shadow test, whether the model fits 22 GiB of GPU memory" in sparse.not_checked
+
+
+def test_sparse_requests_and_a_risk_above_what_may_be_asked_leave_silence() -> None:
+    silent = found("ask-sparse-without-a-test", policy={"risk_propose": 2})
+    assert silent.gate is Gate.SILENT
+
+
+def test_a_sure_option_that_is_far_dearer_does_not_come_first() -> None:
+    auto = found("ask-far-cheaper-in-auto")
+    small, large = auto.options[0], next(o for o in auto.options if o.target.instance_type == "ml.g6.48xlarge")
+    assert large.usd_per_month >= FAR_CHEAPER * small.usd_per_month
+    assert small.test_usd > large.test_usd == 0
+
+
+def test_a_safe_step_is_taken_before_what_is_asked_about_unless_it_is_eight_times_as_dear(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The case's safe step costs 22 times the uncertain one: with a bound above that, it stands for a step below 8."""
+    assert 8 == FAR_CHEAPER_THAN_SAFE > FAR_CHEAPER
+    monkeypatch.setattr(questions, "FAR_CHEAPER_THAN_SAFE", 30)
+    auto = found("ask-far-cheaper-in-auto")
+    assert auto.gate is Gate.APPLY
+    assert auto.options[0].target.instance_type == "ml.g6.48xlarge"
+    assert auto.options[1].test_usd > 0
+
+
+def test_a_safe_step_comes_first_and_the_test_stands_behind_it() -> None:
+    auto = found("ask-safe-step-first")
+    assert auto.gate is Gate.APPLY
+    assert not auto.offers_test
+    assert any(o.test_usd > 0 and o.untested_risk is not None for o in auto.options)
+
+
+def test_with_the_leave_of_the_owner_the_test_is_the_gate_as_before() -> None:
+    assert found("memory-prealloc-vllm").gate is Gate.TEST
+
+
+def test_behind_an_offered_test_no_pool_and_no_closed_dimension_is_offered() -> None:
+    kinds = [o.kind.value for o in found("gpus-four-mode-propose").options]
+    assert "instance-pools" not in kinds
+
+
+def test_no_smaller_fleet_is_asked_about_while_late_requests_are_above_their_budget() -> None:
+    """The strictest reason wins: what would get smaller waits, with a test or without."""
+    late = found("restore-users-wait")
+    assert not late.offers_test
+
+
+def test_fewer_gpus_of_the_same_card_are_sure_where_each_was_seen_and_a_test_where_they_were_not() -> None:
+    seen = found("world-four-gpus-one-at-work")
+    summed = found("gpus-four-mode-propose")
+    assert seen.chosen_option is not None
+    assert (seen.chosen_option.kind.value, seen.offers_test) == ("fewer-gpus", False)
+    assert summed.offers_test
+
+
+def test_a_type_that_is_likely_to_be_fast_enough_is_asked_about_with_its_test() -> None:
+    """Automatic mode without leave for a test takes it untested; a person who is asked may have it tested."""
+    asked = found("evidence-of-metrics-alone", endpoint={"mode": "propose", "p95_s": 2.2})
+    option = asked.chosen_option
+    assert option is not None
+    assert (asked.gate, asked.offers_test, option.test_needed) == (Gate.PROPOSE, True, False)
+    assert option.untested_risk is not None
+    assert option.untested_risk > option.risk
+    assert "how fast" in option.test_tells
+    sure = found("evidence-of-metrics-alone", endpoint={"mode": "propose", "p95_s": 4.0})
+    assert (sure.gate, sure.offers_test) == (Gate.PROPOSE, False)
+    forbidden = found(
+        "evidence-of-metrics-alone",
+        endpoint={"mode": "propose", "p95_s": 2.2, "tags": {"rightsizer:shadow-ok": "false"}},
+    )
+    assert (forbidden.gate, forbidden.offers_test) == (Gate.PROPOSE, False)
