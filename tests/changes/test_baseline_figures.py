@@ -237,6 +237,15 @@ def test_what_waits_for_the_first_instance_is_judged_by_the_wake_up_and_not_as_a
     assert longest_wait_s(woken(2, [60.0, 120.0, 10.0, 0, 0, 0], [0, 0, 0, 0, 0, 0])) is None
 
 
+def test_a_queue_whose_instances_come_and_go_is_judged() -> None:
+    asked = replace(change(), option=samples.option(kind=OptionKind.SCALE_TO_ZERO))
+    rising = [100.0 + 50 * number for number in range(12)]
+    comes_and_goes = [
+        replace(row, is_asleep=number % 3 == 1) for number, row in enumerate(queue(rising, [2.0, 0.0, 2.0] * 4))
+    ]
+    assert queue_verdict(asked, comes_and_goes) is not None
+
+
 def test_half_an_hour_without_an_instance_is_judged_and_so_is_what_comes_after_the_start() -> None:
     asked = replace(change(), option=samples.option(kind=OptionKind.SCALE_TO_ZERO))
     found = queue_verdict(asked, woken(6, [60.0] * 6, [0.0] * 6))

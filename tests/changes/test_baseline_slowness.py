@@ -76,6 +76,18 @@ def test_any_two_days_tell_a_habit_and_one_day_alone_tells_none() -> None:
     assert figures(crowd(100, 0.9), {}, {}, crowd(200, 0.8), {})["slow_s/v"] == 0.8, "and they need not be the last"
 
 
+def test_one_incident_that_two_days_share_is_no_habit() -> None:
+    over_midnight = crowd(284, 9.0), crowd(0, 9.0)
+    assert "slow_s/v" not in figures(*over_midnight, {}, {}, {})
+    assert figures(crowd(100, 9.0), crowd(0, 0.9), {})["slow_s/v"] == 0.9, "16 hours apart"
+
+
+def test_a_habit_is_forgiven_up_to_four_times_the_limit() -> None:
+    before = figures(crowd(100, 30.0), crowd(200, 30.0))
+    assert before["slow_s/v"] == 4 * OBJECTIVE_S
+    assert judged(before, crowd(50, 8 * OBJECTIVE_S + 0.1)) == "bad", "twice the forgiven, however slow it was"
+
+
 @pytest.mark.parametrize(
     ("changed", "days"),
     [((), 7), ((None, None), 7), ((30, None), 7), ((30, 4), 4), ((5, 12), 5), ((1,), 2), ((0,), 2)],

@@ -229,6 +229,14 @@ def test_failures_count_over_all_days_and_over_those_since() -> None:
     assert seen([day(0, 0.0, errors=3.0)]).error_share == 3.0
 
 
+def test_requests_that_a_fleet_of_ours_refuses_count_though_the_reference_days_had_none() -> None:
+    shape = (10.0,) * (SLOTS // 2) + (100.0,) * (SLOTS // 2)
+    days = [day(0, requests=shape), day(1, requests=shape, refused=(4320.0, 0.0))]
+    shares = seen(days, days[:1]).refused
+    assert (shares.of_all, shares.busy, shares.quiet) == (near(4320 / 15840), near(0.3), 0.0)
+    assert seen(days[:1]).refused.busy == 0
+
+
 def test_the_largest_known_backlog_counts() -> None:
     assert seen([day(backlog=2.0), day(1, backlog=7.0), day(2)]).backlog == 7.0
     assert seen([day()]).backlog is None

@@ -76,3 +76,6 @@ def test_the_hours_that_are_set_are_not_larger_because_instances_take_minutes_to
     option = samples.option(target=Target(found.runs.name, 8, BUSY_HOURS), mean_instances=sum(BUSY) / 24)
     assert found.is_larger(option) is larger
     assert found.is_larger(replace(option, mean_instances=1.1 * sum(BUSY) / 24))
+    tested = replace(past, ended=PastEnd.ROLLED_BACK, mean_instances=99.0)
+    later = replace(found, inputs=replace(found.inputs, history=History((set_hours, tested))))
+    assert later.is_larger(option) is larger, "what came back after the schedule hides it not"

@@ -150,6 +150,16 @@ def test_the_days_before_a_change_are_compared_though_the_latest_look_began_afte
     close(made.rows[0].spent, MOVED.true_cost(START, END))
 
 
+def test_days_before_its_owner_deployed_anew_are_not_compared_at_the_price_of_after() -> None:
+    kept = records([MOVED])
+    (latest,) = kept.recommendations
+    assert latest.evidence is not None
+    assert MOVED.changed is not None
+    young = replace(latest, evidence=replace(latest.evidence, start=MOVED.changed + timedelta(days=2)))
+    made = compared(replace(kept, recommendations=[young]), as_cur(bill_of([MOVED])))
+    assert made.rows[0].days < 7
+
+
 def test_an_endpoint_that_was_deleted_was_billed_less_than_the_table_thinks() -> None:
     gone = START + timedelta(days=3, minutes=30)
     charges = [one for one in bill_of([MOVED, STILL]) if not ("chat-1" in one.resource and one.start >= gone)]

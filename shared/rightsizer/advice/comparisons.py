@@ -185,20 +185,22 @@ def budget_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterato
 
 
 def by_budget(workload: Workload, options: Sequence[AdvisedOption]) -> list[AdvisedOption]:
-    """The options with those above the budget last; a person decides on these."""
+    """The options within the budget, those of unknown cost, and those above it; a person decides on the last."""
     budget = workload.objectives.budget_usd
     if budget is None:
         return list(options)
     limit, what = Decimal(str(budget)), "a run" if workload.task.is_training else "a month"
-    within = [option for option in options if (_cost(option) or 0) <= limit]
-    above = [(option, cost) for option in options if (cost := _cost(option)) is not None and cost > limit]
-    return [*within, *(_above(option, f"USD {cost:,.2f} {what}", budget) for option, cost in above)]
+    costs = [(option, _cost(option)) for option in options]
+    within = [option for option, cost in costs if cost is not None and cost <= limit]
+    unknown = [option for option, cost in costs if cost is None]
+    above = [(option, cost) for option, cost in costs if cost is not None and cost > limit]
+    return [*within, *unknown, *(_above(option, f"USD {cost:,.2f} {what}", budget) for option, cost in above)]
 
 
 def _above(option: AdvisedOption, cost: str, budget: float) -> AdvisedOption:
     """The option as one above the budget: a person decides."""
     reason = AdviceReason(f"{cost} is above the budget of {budget:,.0f}", "description")
-    action = Action.PROPOSE if option.action is Action.APPLY else option.action
+    action = option.action if option.action is Action.UNKNOWN else Action.PROPOSE
     return replace(option, action=action, reasons=(reason, *option.reasons))
 
 

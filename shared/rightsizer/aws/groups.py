@@ -244,6 +244,7 @@ def _purchase(row: Mapping[str, Any], types: tuple[str, ...]) -> PurchaseOptions
     return PurchaseOptions(
         on_demand_base=int(distribution.get("OnDemandBaseCapacity", 0)),
         on_demand_percent=int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100)),
+        spot_strategy=str(distribution.get("SpotAllocationStrategy", "")),
         instance_types=types,
         attribute_based=any(found.get("InstanceRequirements") for found in overrides),
         weighted=any(found.get("WeightedCapacity") for found in overrides),

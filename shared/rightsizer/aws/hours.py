@@ -197,7 +197,7 @@ class AwsHoursAccount:
         for arn in (arn for arn in arns if ":training-plan/" in arn):
             with translate_read_errors("sagemaker:DescribeTrainingPlan", f"looking at the training plan {arn}"):
                 try:
-                    plan = self.sagemaker.describe_training_plan(TrainingPlanName=arn)
+                    plan = self.sagemaker.describe_training_plan(TrainingPlanName=arn.rpartition("/")[2])
                 except ClientError as error:
                     if code_of(error) == "ResourceNotFound":
                         continue

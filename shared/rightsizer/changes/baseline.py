@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import combinations, pairwise
 
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series
 
@@ -68,6 +69,10 @@ BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 HABIT_DAYS = 2
 """Days before the change on which the old fleet has to be over the limit: one bad day is an incident and no habit."""
+MOST_HABIT = 4.0
+"""Times its limit up to which the old fleet's slowness is forgiven a change: beyond, it served nobody well."""
+ONE_SLEEP = 2
+"""Turns of a half hour in which a queue fell asleep, started, or did both once."""
 HABIT_SPAN = timedelta(days=7)
 """The days among which they are sought: as good a fleet then rings a false alarm on one day in seven at most."""
 HABIT_SIGNALS = (REQUESTS, *PROCESSED, LATENCY)
@@ -192,12 +197,14 @@ def longest_wait_s(rows: Sequence[ServicePeriod]) -> float | None:
 def queue_waits(rows: Sequence[ServicePeriod]) -> Iterator[tuple[ServicePeriod, float, float]]:
     """Of each half hour: its first period, the wait in seconds, and the backlog on average.
 
-    A half hour of which a part went by without an instance is a start: what waits then says nothing of the fleet that
-    works it off (`waking` judges starts). One that went by without an instance as a whole is judged.
+    A half hour in which the queue fell asleep or started once is left out: what waits then says nothing of the fleet
+    that works it off (`waking_verdict` judges starts). One that went by without an instance as a whole is judged, and
+    one with more turns: its instances come and go.
     """
     for start in range(len(rows) - WINDOW + 1):
         periods = rows[start : start + WINDOW]
-        if 0 < sum(period.is_asleep for period in periods) < len(periods):
+        asleep = [period.is_asleep for period in periods]
+        if 0 < sum(one is not other for one, other in pairwise(asleep)) <= ONE_SLEEP:
             continue
         known = [p.backlog for p in periods if p.backlog is not None]
         if len(known) < KNOWN:
@@ -268,7 +275,8 @@ def slowness_before(windows: Windows, baseline: Mapping[str, float], objective_p
     """How slow and how often each variant was over its limit by habit before a change; empty where none was.
 
     ``slow_s/NAME``: seconds that three periods of one half hour reached on two of the days. ``slow_periods/NAME``:
-    periods over the limit that two of them had. The limit is the objective, else twice the usual p95. Total.
+    periods over the limit that two of them had. The limit is the objective, else twice the usual p95; the seconds are
+    at most `MOST_HABIT` times as many. Total.
     """
     found: dict[str, float] = {}
     for window in windows:
@@ -276,10 +284,12 @@ def slowness_before(windows: Windows, baseline: Mapping[str, float], objective_p
             continue
         limit = objective_p95_s or SLOW_FACTOR * usual_p95_s(baseline, window.variant)
         days = periods_by_day(list(periods_of(window)))
-        slow = _reached_on_days([_slowest_half_hour_s(day) for day in days])
+        slowest = [_slowest_half_hour(day) for day in days]
+        slow = min(_reached_twice(slowest), MOST_HABIT * limit)
         if 0 < limit < slow:
             found[f"{SLOW}/{window.variant}"] = slow
-            found[f"{OFTEN}/{window.variant}"] = _reached_on_days([float(breaches(day, limit)) for day in days])
+            often = [(float(breaches(day, limit)), at) for day, (_, at) in zip(days, slowest, strict=True)]
+            found[f"{OFTEN}/{window.variant}"] = _reached_twice(often)
     return found
 
 
@@ -293,14 +303,14 @@ def breaches(periods: Sequence[ServicePeriod], limit: float) -> int:
     return sum(p.p95_s is not None and p.requests >= 1 and p.p95_s > limit for p in periods)
 
 
-def _slowest_half_hour_s(periods: Sequence[ServicePeriod]) -> float:
-    """The largest limit that any half hour would have been over, seconds; 0 where none had enough requests."""
-    slowest = 0.0
+def _slowest_half_hour(periods: Sequence[ServicePeriod]) -> tuple[float, datetime]:
+    """The largest limit that any half hour would have been over, seconds, and when; 0 with too few requests."""
+    slowest = 0.0, periods[0].at
     for start in range(len(periods)):
         window = periods[start : start + WINDOW]
         values = sorted((p.p95_s for p in window if p.p95_s is not None and p.requests >= 1), reverse=True)
         if len(values) >= BREACHES and sum(p.requests for p in window) >= BAD_REQUESTS:
-            slowest = max(slowest, values[BREACHES - 1])
+            slowest = max(slowest, (values[BREACHES - 1], periods[start].at))
     return slowest
 
 
@@ -312,6 +322,7 @@ def periods_by_day(periods: Sequence[ServicePeriod]) -> list[list[ServicePeriod]
     return [days[number] for number in sorted(days, reverse=True)]
 
 
-def _reached_on_days(values: Sequence[float]) -> float:
-    """What at least `HABIT_DAYS` of the days reached; 0 with fewer days."""
-    return sorted(values, reverse=True)[HABIT_DAYS - 1] if len(values) >= HABIT_DAYS else 0.0
+def _reached_twice(values: Sequence[tuple[float, datetime]]) -> float:
+    """What two of the days reached, half a day apart at least: one incident around midnight is on two days."""
+    pairs = combinations(values, HABIT_DAYS)
+    return max((min(one, other) for (one, at), (other, then) in pairs if abs(then - at) >= DAY / 2), default=0.0)

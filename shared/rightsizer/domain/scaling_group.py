@@ -32,6 +32,8 @@ class PurchaseOptions:
     on_demand_base: int = 0
     on_demand_percent: int = 100
     """Of what is above the base; 100 without a mixed instances policy (Auto Scaling's default)."""
+    spot_strategy: str = ""
+    """SpotAllocationStrategy. No rule reads it; rows of the first release hold it."""
     instance_types: tuple[str, ...] = ()
     attribute_based: bool = False
     """Whether InstanceRequirements choose the types."""

@@ -310,7 +310,8 @@ class ChangeStarter:
         tagged, usual = declared_p95_s(inputs.tags), proof.baseline(windows)
         objective = inputs.limits.objective_p95_s if tagged is None else tagged
         made_at = inputs.config.created_at if inputs.config is not None else None
-        if (start := habit_start(end, made_at, inputs.last_change_at)) < end - BASELINE:
+        by_hand = None if inputs.scaling else inputs.endpoint.modified_at  # autoscaling modifies it day by day
+        if (start := habit_start(end, made_at, by_hand, inputs.last_change_at)) < end - BASELINE:
             of_habit = [replace(one, signals=HABIT_SIGNALS) for one in requests]
             windows = list(self.metrics.read(of_habit, start, end, proof.PERIOD_S))
         slow = slowness_before(windows, usual, objective)

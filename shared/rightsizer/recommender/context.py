@@ -357,8 +357,8 @@ class EvaluationContext:
 
         Fewer instances are counted than these ask for, since each takes minutes to start.
         """
-        last = self.inputs.history.endpoint[-1] if self.inputs.history.endpoint else None
-        asked = last.mean_instances if last is not None and last.is_in_force and self.has_our_hours else None
+        last = next((past for past in reversed(self.inputs.history.endpoint) if past.is_in_force), None)
+        asked = last.mean_instances if last is not None and self.has_our_hours else None
         mean = option.mean_instances or option.target.instance_count
         return option.target.instance_type == self.runs.name and mean > max(self.instances, asked or 0.0) + 0.01
 

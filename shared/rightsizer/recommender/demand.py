@@ -58,7 +58,7 @@ def demand_of(
     dates = len({d.day for d in days if d.request_count > 0})
     latency = latency_of(same)
     gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
-    used, seen = _gpus_used(same, runs)
+    (used, seen), since = _gpus_used(same, runs), [d for d in days if d.day > same[-1].day]
     minutes = (max(valid, known if runs.accelerator is None else valid) + _stopped_count(days)) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
@@ -77,14 +77,14 @@ def demand_of(
         gpu_mean=gpu_mean(same, runs),
         gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
         gpus_used=used,
-        error_share=max(_failed_share(same), _failed_share([d for d in days if d.day > same[-1].day])),
+        error_share=max(_failed_share(same), _failed_share(since)),
         silent_days=_silent_days(days, runs),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
         oldest_request_s=max((d.oldest_request_s for d in days if d.oldest_request_s is not None), default=None),
         expired=sum(d.expired for d in days),
         expiry_s=min((d.oldest_request_s for d in days if d.expired and d.oldest_request_s is not None), default=None),
         host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
-        refused=_refused_shares(same),
+        refused=max(_refused_shares(same), _refused_shares(since), key=lambda shares: (shares.busy, shares.of_all)),
         gpus_seen=seen,
         gpu_skew=_gpu_skew(same),
     )

@@ -160,15 +160,15 @@ def spend_courses(sources: MoneySources, start: datetime, end: datetime, made_at
     """The courses behind the table of one window; the sums of their days are `spent` and `would_have_cost` there."""
     days = list(_days(start, end))
     judged = {one.ref.name: one for one in sources.recommendations}
-    awake, begins = AwakeByName(judged, sources.stopped), first_looks(sources.ledger, sources.proposals)
+    awake = AwakeByName(judged, sources.stopped)
     changes = _changes(sources, awake)
+    begins = first_looks(sources.ledger, sources.proposals, judged, changes)
     spends = {name: one.usd_per_month for name, one in judged.items() if one.usd_per_month is not None}
     known = {name: _known_days(judged[name], begins.get(name, made_at), days, made_at, awake[name]) for name in spends}
-    shown = _shown_days(known, spends, len(days))
     amounts = {
         name: _Course(judged[name], changes[name], awake[name]).amounts(days, whole) for name, whole in known.items()
     }
-    return SpendCourses(days, judged, awake, changes, known, shown, amounts)
+    return SpendCourses(days, judged, awake, changes, known, _shown_days(known, spends, len(days)), amounts)
 
 
 def money_table(

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Protocol
 
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import StoppedTime
@@ -78,11 +79,31 @@ def _hours_between(start: datetime, end: datetime) -> Decimal:
     return Decimal((end - start) // timedelta(microseconds=1)) / 3_600_000_000 if start < end else Decimal(0)
 
 
-def first_looks(ledger: Iterable[LedgerEntry], proposals: Iterable[Proposal]) -> Mapping[str, datetime]:
-    """Since when endpoints with booked changes are known: their latest look has only the days after the change."""
+class _Begun(Protocol):
+    @property
+    def start(self) -> datetime: ...
+
+
+def first_looks(
+    ledger: Iterable[LedgerEntry],
+    proposals: Iterable[Proposal],
+    judged: Mapping[str, Recommendation],
+    changes: Mapping[str, Sequence[_Begun]],
+) -> Mapping[str, datetime]:
+    """Since when endpoints with booked changes are known: their latest look has only the days after the change.
+
+    One whose latest look begins with no change of ours was changed by its owner: what ran before is not known.
+    """
     booked = {entry.change_id for entry in ledger if entry.kind in ("realised", "growth-cost")}
     asked = [(one.ref.name, one.recommendation.evidence) for one in proposals if one.change_id in booked]
-    return dict(sorted(((name, seen.start) for name, seen in asked if seen), reverse=True))  # the earliest comes last
+    found = dict(sorted(((name, seen.start) for name, seen in asked if seen), reverse=True))  # the earliest comes last
+    return {name: start for name, start in found.items() if _begins_with_ours(judged.get(name), changes.get(name, ()))}
+
+
+def _begins_with_ours(recommendation: Recommendation | None, changes: Sequence[_Begun]) -> bool:
+    """Whether the latest look begins within a day of a change of ours."""
+    seen = recommendation.evidence if recommendation is not None else None
+    return seen is not None and any(abs(seen.start - change.start) <= timedelta(days=1) for change in changes)
 
 
 HOUR = timedelta(hours=1)
