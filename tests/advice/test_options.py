@@ -93,6 +93,9 @@ def test_rare_requests_of_unknown_duration_have_the_most_that_serverless_can_cos
     assert first.hosting is Hosting.SERVERLESS
     assert first.cost.at_most
     assert first.cost.usd_per_month == Decimal("8.64")  # 3,600 requests of 60 s and 2 GB at USD 0.00002 a GB and second
+    advice = on("real-time", encoder, traffic={"requests_per_month": 3600})
+    assert advice.costs_by_traffic[0]["serverless at most"] == 0.24
+    assert any("requests a month of 60 s each, and below more of shorter ones" in each.text for each in advice.notes)
     measured = on("real-time", encoder, traffic={"requests_per_month": 3600}, data={"seconds_per_request": 0.5})
     assert not measured.options[0].cost.at_most
     assert measured.options[0].cost.usd_per_month == Decimal("0.07")

@@ -268,6 +268,8 @@ def _crossing(workload: Workload, first: AdvisedOption, names: tuple[str, str], 
 
 
 TO_ZERO = "asynchronous or scaled to zero"
+AT_MOST = "serverless at most"
+"""Where nobody gave the duration of a request: 60 s each, after which serverless inference ends them."""
 ALONE_S = 1.0
 """Seconds that a request takes where nobody says, beside the time that its instance is held; an assumption."""
 HALVINGS = 60
@@ -286,9 +288,12 @@ def _costs(workload: Workload, first: AdvisedOption, requests: float) -> dict[st
     costs[TO_ZERO] = hourly * max(min(730.0, held), number * 730 * (number > 1))
     costs["batch transform once a day"] = hourly * max(30 * 0.1, requests * seconds / 3600)
     if serverless_refusal(workload) is None:
-        monthly = serverless_of(workload).monthly(requests)
+        serverless = serverless_of(workload)
+        monthly = serverless.monthly(requests)
         if monthly is not None:
             costs["serverless"] = monthly
+        elif serverless.most_usd_per_request is not None:
+            costs[AT_MOST] = serverless.most_usd_per_request * requests
     return costs
 
 
@@ -307,6 +312,10 @@ def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator
     if even is not None:
         text = f"serverless is cheaper than one {first.instance_type} below {even:,.0f} requests a month"
         yield AdviceReason(text, Rule.SERVERLESS_BREAK_EVEN)
+    sure = next(_from(workload, first, "real-time", AT_MOST), None)
+    if sure is not None:
+        text = f"serverless is cheaper than one {first.instance_type} below {sure:,.0f} requests a month of 60 s each"
+        yield AdviceReason(f"{text}, and below more of shorter ones", Rule.SERVERLESS_BREAK_EVEN)
     alone = next(_from(workload, first, "real-time", TO_ZERO), None)
     if first.accelerators and alone is not None and not pauses_forbidden(workload, options):
         text = f"giving the instance back pays below {alone:,.0f} requests a month that come alone; bursts allow more"
