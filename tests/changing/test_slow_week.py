@@ -25,17 +25,29 @@ def half_hour(box: Sandbox, days_ago: int) -> None:
     box.put_series(NAME, "AllTraffic", "ModelLatency", start, 300, [2e5] * 6, samples=60.0, percentiles=p95)
 
 
+def seed(box: Sandbox) -> None:
+    """Two such half hours, both before the last two days."""
+    for days in (3, 6):
+        half_hour(box, days)
+
+
 @pytest.mark.parametrize(("age", "state"), [(30, ChangeState.PROVEN), (4, ChangeState.ROLLED_BACK)])
 def test_as_slow_as_on_two_days_of_the_week_is_no_reason_to_go_back(age: int, state: ChangeState) -> None:
     """A configuration of four days ago leaves one of these days to another fleet, and one day is no habit."""
-
-    def seed(box: Sandbox) -> None:
-        for days in (3, 6):
-            half_hour(box, days)
-
     tags, born = {"rightsizer:mode": "propose", "rightsizer:p95-ms": "500"}, MONDAY - timedelta(days=age)
     with world(seed=seed, load=at_times_slow, tags=tags, created=born) as w:
         change = w.start()
         assert change.baseline.get("slow_s/AllTraffic") == (SLOW_S if state is ChangeState.PROVEN else None)
         change = w.run(12)
     assert change.state is state, change.outcome
+
+
+def test_counts_that_somebody_set_by_hand_make_another_fleet() -> None:
+    """What the fleet of before did is no habit of the one that runs, though its configuration is as old."""
+    tags, born = {"rightsizer:mode": "propose", "rightsizer:p95-ms": "500"}, MONDAY - timedelta(days=30)
+    with world(seed=seed, load=at_times_slow, tags=tags, created=born) as w:
+        w.scale(w.live()["ProductionVariants"][0]["CurrentInstanceCount"])
+        w.box.clock.advance(timedelta(minutes=30))
+        baseline = w.start().baseline
+    assert baseline["p95_s"] > 0, "the change has begun"
+    assert "slow_s/AllTraffic" not in baseline
