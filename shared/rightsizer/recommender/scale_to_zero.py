@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand, Fleet
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.option import Money, Option
+from rightsizer.domain.option import Money, Option, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
@@ -62,10 +62,19 @@ def fleet_while_silent(context: EvaluationContext) -> SilentFleet | None:
     if silence is None:
         return None
     asked = max(day.day for day in context.days if day.request_count > 0)
-    quiet = replace(context, days=[day for day in context.days if day.day > asked], _replays={})
+    inputs = replace(context.inputs, policy=_with_one_zone(context.policy))
+    quiet = replace(context, inputs=inputs, days=[day for day in context.days if day.day > asked], _replays={})
     if (gpu_mean(quiet.days, quiet.runs) or 0.0) > IDLE_GPU_MEAN:
         return None  # as an endpoint is not idle whose GPU works: a person looks at what works there
     return SilentFleet(quiet, silence, _fewest(quiet))
+
+
+def _with_one_zone(policy: Policy) -> Policy:
+    """The policy without the risk of a lone instance: a second Availability Zone serves callers, and there are none.
+
+    An owner who wants two all the same says so (`rightsizer:min-instances`), and callers who return find one instance.
+    """
+    return replace(policy, lone_instance=min(policy.lone_instance, Risk.LOW))
 
 
 def _fewest(quiet: EvaluationContext) -> Option | Reason:
