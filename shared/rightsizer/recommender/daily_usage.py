@@ -4,6 +4,7 @@ What single GPUs published (enhanced metrics) and how full the KV cache was (det
 """
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from functools import cache
 from itertools import pairwise
 from math import log
+from operator import mul
 
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.usage import (
@@ -32,6 +34,8 @@ from rightsizer.errors import InputError
 INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
 LAST = 1.0
 """Requests above a quantile from which the mass up to the next one is spread; fewer are the slowest ones themselves."""
+FAST_US = 20.0
+"""A twentieth of a median below it is under a microsecond, which no bin is."""
 PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
 SHARES = tuple(share for share, _ in PERCENTILES)
 _LOG_BIN = math.log(BIN)
@@ -142,7 +146,7 @@ class _Day:
             host_memory=Spread.from_values(host, self.get("MemoryUtilization", "Maximum"), 1),
             cpu=Spread.from_values(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
             cpu_mean=_mean(cpu, 100.0),
-            host=_fit(self._slots(gpu), self._slots(cpu), SLOT_S // self.period),
+            host=_fit(self._unrounded(gpu), self._unrounded(cpu), SLOT_S // self.period),
             backlog=self._largest("ApproximateBacklogSize"),
             oldest_request_s=self._largest("ApproximateAgeOfOldestRequest"),
             expired=sum(v for v in self.get("ExpiredRequests", "Sum") if v == v),
@@ -151,7 +155,8 @@ class _Day:
 
     def _with_refused(self, made: DailyUsage) -> DailyUsage:
         """The day with its 4XX answers, told apart by how much else came."""
-        slots = [(i, n) for i, n in enumerate(self._slots(self.get("Invocation4XXErrors", "Sum"))) if n]
+        refused = self.get("Invocation4XXErrors", "Sum")
+        slots = [(i, n) for i, n in enumerate(self._slots(refused)) if n] if any(n > 0 for n in refused) else []
         full = full_slots(made) if slots else ()
         while_full = sum(n for i, n in slots if i in full)
         total = sum(n for _, n in slots)
@@ -184,15 +189,19 @@ class _Day:
         return [max(round(v * each), 1) if v == v else now for v in samples]
 
     def _slots(self, values: Values) -> tuple[float | None, ...]:
+        """A value for each slot, to three decimals; whole ones need no rounding, which is dear."""
+        rows = self._unrounded(values)
+        return tuple([v if v is None or v.is_integer() else round(v, 3) for v in rows])
+
+    def _unrounded(self, values: Values) -> Sequence[float | None]:
         width = SLOT_S // self.period
         if width == 1:
-            known = {v: round(v, 3) for v in set(values)}  # rounding is dear, and a quiet day repeats itself
-            return tuple([known[v] if v == v else None for v in values])
+            return [v if v == v else None for v in values]
         out: list[float | None] = []
         for i in range(0, self.size, width):
             part = [v for v in values[i : i + width] if v == v]
-            out.append(round(sum(part) / len(part) * width, 3) if 2 * len(part) > width else None)
-        return tuple(out) if len(out) == SLOTS else ()
+            out.append(sum(part) / len(part) * width if 2 * len(part) > width else None)
+        return out if len(out) == SLOTS else ()
 
     def _hours(self, values: Values) -> tuple[float | None, ...]:
         width = 3600 // self.period
@@ -203,21 +212,31 @@ class _Day:
         return tuple(out)
 
     def _latency(self, calls: Values) -> tuple[tuple[tuple[int, float], ...], float]:
-        """Sparse histogram of the latencies in milliseconds and their sum in seconds."""
+        """Sparse histogram of the latencies in milliseconds and their sum in seconds.
+
+        A period with all quantiles is put into its bins in the loop itself, as `_masses` would do: calls for it were
+        half of what folding a day took (docs/performance.md, "Reading metrics").
+        """
         mean = self.get("ModelLatency", "Average")
-        known = zip(*(self.get("ModelLatency", name) for _, name in PERCENTILES), strict=True)
+        quantiles = [self.get("ModelLatency", name) for _, name in PERCENTILES]
         bins: defaultdict[int, float] = defaultdict(float)
-        total = 0.0
-        seen: tuple[float, float, Values] | None = None
-        for period in zip(calls, mean, known, strict=True):
-            n, average, _ = period
+        total, half, spread_from = 0.0, SHARES[0], [LAST / (1 - share) for share in SHARES]
+        for n, average, p50, p90, p95, p99 in zip(calls, mean, *quantiles, strict=True):
             if not n > 0 or not average > 0:
                 continue
             total += n * average / 1e6
-            if period != seen:  # a steady endpoint's periods are alike
-                seen, masses = period, _masses(*period)
-            for at, weight in masses:
-                bins[at] += weight
+            if not (n > 2 and p50 >= FAST_US and p90 > 0 and p95 > 0 and p99 > 0):
+                for at, weight in _masses(n, average, (p50, p90, p95, p99)):
+                    bins[at] += weight
+                continue
+            w50, w90, w95, w99 = _weights(SHARES, bisect_left(spread_from, n))
+            rest = (average - w50 * p50 - w90 * p90 - w95 * p95 - w99 * p99) / half
+            lowest = min(max(rest, 0.05 * p50), p50)
+            bins[round(log(lowest / 1000) / _LOG_BIN)] += n * half
+            bins[round(log(p50 / 1000) / _LOG_BIN)] += n * w50
+            bins[round(log(p90 / 1000) / _LOG_BIN)] += n * w90
+            bins[round(log(p95 / 1000) / _LOG_BIN)] += n * w95
+            bins[round(log(p99 / 1000) / _LOG_BIN)] += n * w99
         return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
 
 
@@ -226,31 +245,30 @@ def _masses(calls: float, mean: float, quantiles: Sequence[float]) -> Sequence[t
 
     Below the lowest quantile the mass lies where the mean asks for it.
     """
-    values = [value for value in quantiles if value > 0] if calls > 1 else []
-    if not values:
+    known = [(share, value) for share, value in zip(SHARES, quantiles, strict=True) if value > 0] if calls > 1 else []
+    if not known:
         return ((_bin(mean), calls),)
-    shares = SHARES
-    if len(values) < len(shares):
-        shares = tuple([share for share, value in zip(shares, quantiles, strict=True) if value > 0])
-    weights = _weights(shares, sum([calls * (1 - low) > LAST for low in shares]))
-    rest = (mean - sum([weight * values[i] for weight, i in weights])) / shares[0]
-    lowest = _bin(min(max(rest, 0.05 * values[0]), values[0]))
-    at = [_bin(value) for value in values]
-    return [(lowest, calls * shares[0]), *[(at[i], calls * weight) for weight, i in weights]]
+    shares, values = zip(*known, strict=True)
+    weights = _weights(shares, sum(calls * (1 - low) > LAST for low in shares))
+    rest = (mean - sum(map(mul, weights, values))) / shares[0]
+    lowest = min(max(rest, 0.05 * values[0]), values[0])
+    mass = zip((lowest, *values), (shares[0], *weights), strict=True)
+    return [(_bin(value), calls * weight) for value, weight in mass if weight]
 
 
 @cache
-def _weights(shares: tuple[float, ...], spread: int) -> tuple[tuple[float, int], ...]:
-    """Mass between the quantiles at these shares, and above them, with the number of the quantile at which it lies.
+def _weights(shares: tuple[float, ...], spread: int) -> tuple[float, ...]:
+    """Mass that lies at the quantile of each of these shares: of what is between two of them, and above the last.
 
     Half lies at either end; where less than LAST requests lie above the lower one, as they do from the one numbered
     `spread` on, all at the upper one, which is nearly the slowest request.
     """
-    out: list[tuple[float, int]] = []
+    mass = [0.0] * len(shares)
     for i, (low, high) in enumerate(pairwise((*shares, 1.0))):
-        upper = min(i + 1, len(shares) - 1)
-        out += [((high - low) / 2, i), ((high - low) / 2, upper)] if i < spread else [(high - low, upper)]
-    return tuple(out)
+        half = (high - low) / 2 if i < spread else 0.0
+        mass[i] += half
+        mass[min(i + 1, len(shares) - 1)] += high - low - half
+    return tuple(mass)
 
 
 def _fit(gpu: Sequence[float | None], cpu: Sequence[float | None], parts: int) -> Fit | None:
@@ -259,14 +277,9 @@ def _fit(gpu: Sequence[float | None], cpu: Sequence[float | None], parts: int) -
     pairs = [(g / scale, c / scale) for g, c in zip(gpu, cpu, strict=True) if g is not None and c is not None]
     if not pairs:
         return None
-    products = (
-        (x for x, _ in pairs),
-        (y for _, y in pairs),
-        (x * x for x, _ in pairs),
-        (x * y for x, y in pairs),
-        (y * y for _, y in pairs),
-    )
-    return Fit(float(len(pairs)), *(round(sum(values), 6) for values in products))
+    xs, ys = zip(*pairs, strict=True)
+    sums = sum(xs), sum(ys), sum(map(mul, xs, xs)), sum(map(mul, xs, ys)), sum(map(mul, ys, ys))
+    return Fit(float(len(pairs)), *(round(value, 6) for value in sums))
 
 
 def _mean(values: Values, scale: float) -> float | None:
