@@ -41,7 +41,7 @@ class Serverless:
 
     memory_gb: int
     usd_per_request: float | None
-    """None where no price is known in the Region, or no duration of a request."""
+    """US dollars; None where no price is known in the Region, or no duration of a request."""
     as_of: str
     assumed: bool
     """Whether the duration of a request is an assumption."""

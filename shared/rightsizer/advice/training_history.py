@@ -66,7 +66,7 @@ class TrainingFinding:
     next_step: str
     """What to do, in one clause: ``use ml.c5.xlarge in place of ml.g5.xlarge``."""
     usd_per_run: float
-    """What it saves of a run; a warm pool's saving is of a run too."""
+    """Saving of one run, US dollars; that of a warm pool is of one run too."""
     reason: AdviceReason
 
 

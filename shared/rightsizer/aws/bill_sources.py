@@ -99,7 +99,7 @@ class BillFiles:
 
 
 def _columns(name: str, heads: BillRow, before: BillColumns | None) -> BillColumns:
-    """What reads rows under these heads. InputError names the columns that are missing."""
+    """Reader of the rows under these heads. Raises InputError, which names the columns that are missing."""
     for kind in BILL_FORMATS:
         if kind.fits(heads):
             return kind(name, heads, before)

@@ -119,7 +119,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class NoHandover:
-    """Nothing to hand over, and why."""
+    """No handover, and the reason."""
 
     subject: str
     reason: Reason

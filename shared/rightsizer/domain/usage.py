@@ -188,7 +188,7 @@ OF_EACH_GPU = (MetricStatistic("GPUUtilization", "Average"), MetricStatistic("GP
 
 
 def unread_reason(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:
-    """Why what was published is not all known, or None. That nothing was published is an answer. Total."""
+    """Why some published datapoints are not known, or None. An endpoint that published none is fully known."""
     for window in windows:
         match window:
             case MetricWindow(notes=(first, *_)):

@@ -172,7 +172,7 @@ class ChangeStarter:
         return planned.apply_to(change, now) if isinstance(planned, plan.PlannedChange) else planned
 
     def start_hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
-        """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
+        """Why the first write that changes what serves must wait, or None; asked until the update has arrived."""
         begun = change.turned_at is not None or change.course is not Course.FORWARD
         if begun or change.option.restores or change.plan.kind is PlanKind.DELETE:
             return None

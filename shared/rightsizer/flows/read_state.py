@@ -198,7 +198,7 @@ def _images_resolved_again(
 
 
 def _stop_action(change: Change, reason: Reason) -> Steer:
-    """Nothing was deployed: refused, or rolled back where something was taken away or rolled, and goes back."""
+    """End of a change that deployed nothing: refused, or rolled back where autoscaling or a component was touched."""
     touched = may_have_changed_autoscaling(change)
     text = f"{reason.sentence}; seen right before the deployment, after the preflight, and it was not made"
     if touched:

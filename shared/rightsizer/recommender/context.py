@@ -251,7 +251,7 @@ class EvaluationContext:
 
     @cached_property
     def reference_replay(self) -> ReplayResult:
-        """The same requests on the reference fleet."""
+        """Replay of the past requests on the reference fleet."""
         return self.reference_replay_at(1.0)
 
     def reference_replay_at(self, load: float) -> ReplayResult:

@@ -94,7 +94,7 @@ def orphan_findings(stored_resources: StoredResources, now: datetime) -> Iterato
 
 
 def _orphans(resources: Iterable[StoredResource], served: Collection[str], now: datetime) -> list[StoredResource]:
-    """Those that are old enough and unused, the oldest first."""
+    """Resources that are old enough and unused, the oldest first."""
     found = [
         resource for resource in resources if resource.name not in served and now - resource.created_at >= OLD_ENOUGH
     ]
