@@ -75,7 +75,7 @@ class WakeUp:
 
     first: ServicePeriod
     periods: int
-    """From the first to the last in which requests waited without an instance, or failed."""
+    """Periods from the first to the last in which requests waited without an instance, or failed."""
     wait_s: float
     """The longest that a request waited, as far as it was published."""
     expired: float

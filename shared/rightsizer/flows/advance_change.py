@@ -119,7 +119,7 @@ class ChangeAdvancer:
         return rollback.enlarge(change, endpoint, wanted, given, now)
 
     def _known_quotas(self) -> Mapping[str, int]:
-        """By type; unknown where they cannot be read now, since a return must not wait for them."""
+        """Quotas by instance type; none where they cannot be read now, since a rollback must not wait for them."""
         try:
             return self.quotas.endpoint_quotas()
         except RightsizerError as error:

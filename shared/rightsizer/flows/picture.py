@@ -47,7 +47,7 @@ class Uploads(Protocol):
 
 
 class PictureBoard(Protocol):
-    """Where the message stands."""
+    """The channel that holds the message."""
 
     def update(self, ref: MessageRef, message: ProposalMessage) -> None:
         """Let the message show what it says now."""

@@ -50,7 +50,7 @@ class HoursEvidence:
     starts: Sequence[float] = ()
     """Seconds of its own starts after stopped hours."""
     other_starts: Sequence[float] = ()
-    """The same of the account's other endpoints."""
+    """Seconds of starts of the account's other endpoints after stopped hours."""
 
 
 def quiet_endpoints(recommendations: Iterable[Recommendation]) -> Iterator[Recommendation]:

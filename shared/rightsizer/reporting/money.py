@@ -70,7 +70,7 @@ class Observed:
     def watch(
         self, found: Iterable[Recommendation], wanted: Callable[[Recommendation], bool] = lambda _: True
     ) -> Iterator[Recommendation]:
-        """The same recommendations; each that is wanted is taken into account."""
+        """Pass the recommendations through, and add up each that is wanted."""
         for one in found:
             if wanted(one):
                 self.add(one)

@@ -55,7 +55,7 @@ class SteadyFleet:
     """Instances that run at every hour once the open savings are done."""
 
     counts: Mapping[str, int]
-    """By instance type."""
+    """Instances by instance type."""
     endpoints: int
     left_out: int
     """Endpoints that cost money and are not counted: too little evidence, development, or going away."""

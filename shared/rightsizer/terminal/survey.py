@@ -68,7 +68,7 @@ class Survey:
     rest: RestOfBill = field(default_factory=RestOfBill)
     """What else the account pays for: in no sum, and in no exit code."""
     minimum_savings: Mapping[str, Decimal] = field(default_factory=dict)
-    """By endpoint, where the policy document says another minimum than the account's."""
+    """Smallest saving by endpoint, where the policy document says another one than the account's."""
 
     @property
     def large_enough(self) -> tuple[Recommendation, ...]:
