@@ -56,7 +56,7 @@ class Purchase(StrEnum):
 
 
 class Action(StrEnum):
-    """What may be done with the option."""
+    """How an option may be carried out."""
 
     APPLY = "APPLY"
     """The description names nothing that stands against the option."""
@@ -146,7 +146,7 @@ class AdvisedOption:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What was asked for or is obvious, and why it is not advised."""
+    """An option that was asked for or is obvious, and why it is not advised."""
 
     subject: str
     reason: AdviceReason
