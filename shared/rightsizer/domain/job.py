@@ -35,7 +35,6 @@ class TrainingJob:
     owner: str
     status: str
     """``InProgress``, ``Completed``, ``Failed``, ``Stopping``, ``Stopped``."""
-    secondary: str
     spot: bool
     instance_type: str
     instance_count: int

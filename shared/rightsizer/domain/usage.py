@@ -105,10 +105,6 @@ class Series:
             values[low:high] = self.values[low + offset : high + offset]
         return values
 
-    def present(self) -> Iterator[float]:
-        """The datapoints that exist, in order."""
-        return (v for v in self.values if v == v)
-
     @property
     def end(self) -> datetime:
         """The end of the last period."""
