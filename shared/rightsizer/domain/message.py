@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.proposal import Proposal
     from rightsizer.domain.report import Report
+
+
+type SafeTell = Callable[[str, str], bool]
+"""Sends a notice, subject and body; whether a channel took it."""
 
 
 @dataclass(frozen=True, slots=True)
