@@ -23,7 +23,7 @@ from sandbox.deployed import ControlPlanes
 from sandbox.doors import Roles
 from sandbox.functions import Function, InProcess, Invocation, Invoker
 from sandbox.schedule import next_fire
-from sandbox.stackparts import Parts, Rule, Schedule, deploy, mappings
+from sandbox.stackparts import Parts, Schedule, deploy, mappings
 from sandbox.streams import StreamMapping
 from sandbox.template import Template, matches
 
@@ -168,10 +168,6 @@ class Stack:
             if rule.enabled and matches(rule.pattern, event):
                 for due in self.delivery.arrivals(self.box.clock.now):
                     self._queue_up(due, rule.function, rule.queue, rule.name, event)
-
-    def matching_rules(self, event: Mapping[str, Any]) -> list[Rule]:
-        """The rules that an event would match."""
-        return [rule for rule in self.parts.rules if rule.enabled and matches(rule.pattern, event)]
 
     def _queue_up(self, due: datetime, function: str | None, queue: str | None, source: str, event: Any) -> None:
         self._number += 1

@@ -4,7 +4,9 @@ The walk begins at one function and reads each function of the library that it n
 first, each once. It follows imported names, modules, `self`, and fields and parameters that have a class as their
 type. A method without a body (a port) is not read. Nouns (domain, errors, telemetry, wire) are not counted.
 
-A climb is a step from a function to the next one in a higher layer of the import contract in pyproject.toml.
+A climb is a step from a function to the next one in a higher layer of the import contract in pyproject.toml. It is a
+return where a function of that layer, or of a higher one, goes on with its next call. It is from below where a lower
+layer calls: there the reader has to hold both in mind.
 """
 
 import argparse
@@ -46,6 +48,8 @@ class Walk:
     """Module and function, in the order of reading."""
     climbs: tuple[tuple[str, str], ...]
     """The function that was read before each climb, and the one after it."""
+    from_below: tuple[str, ...]
+    """Functions after a climb that a function of a lower layer calls."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -99,22 +103,25 @@ def walk(modules: Mapping[str, Module], ranks: Mapping[str, int], start: str) ->
     name, function = start.split(":")
     if function not in modules[name].functions:
         raise KeyError(f"{name} has no function {function}")
-    steps = tuple(_read(modules, name, function, set()))
+    callers: dict[tuple[str, str], str] = {}
+    steps = tuple(_read(modules, name, function, callers, name))
     rank = [ranks[module.split(".")[1]] for module, _ in steps]
     places = [n for n in range(1, len(steps)) if rank[n] > rank[n - 1]]
-    return Walk(steps, tuple((":".join(steps[n - 1]), ":".join(steps[n])) for n in places))
+    below = [n for n in places if ranks[callers[steps[n]].split(".")[1]] < rank[n]]
+    climbs = tuple((":".join(steps[n - 1]), ":".join(steps[n])) for n in places)
+    return Walk(steps, climbs, tuple(":".join(steps[n]) for n in below))
 
 
 def _read(
-    modules: Mapping[str, Module], module: str, function: str, seen: set[tuple[str, str]]
+    modules: Mapping[str, Module], module: str, function: str, callers: dict[tuple[str, str], str], caller: str
 ) -> Iterator[tuple[str, str]]:
     node = modules[module].functions[function]
-    if (module, function) in seen or _has_no_body(node) or module.split(".")[1] in NOUNS:
+    if (module, function) in callers or _has_no_body(node) or module.split(".")[1] in NOUNS:
         return
-    seen.add((module, function))
+    callers[module, function] = caller
     yield module, function
     for found in _named(modules, modules[module], function, node):
-        yield from _read(modules, *found, seen)
+        yield from _read(modules, *found, callers, module)
 
 
 def _has_no_body(node: Function) -> bool:
@@ -171,7 +178,8 @@ def _function(modules: Mapping[str, Module], module: Module, parts: list[str]) -
 
 def report(name: str, found: Walk) -> Iterator[str]:
     """Lines that say what was read, each climb by itself."""
-    yield f"{name}: {len(found.files)} files, {len(found.climbs)} climbs, {len(found.steps)} functions"
+    below, functions = len(found.from_below), len(found.steps)
+    yield f"{name}: {len(found.files)} files, {len(found.climbs)} climbs, {below} from below, {functions} functions"
     yield from (f"  climb from {below} to {above}" for below, above in found.climbs)
 
 

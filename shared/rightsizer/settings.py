@@ -70,7 +70,7 @@ class Settings:
     functions: Mapping[str, int] = field(default_factory=dict)
     """Memory in MB by the name of each function of the stack (``name=512,...``); for the report's own cost."""
     bill: str = ""
-    """AWS's bill beside the report: ``cost-explorer`` or ``s3://...``; empty: none. Only `report` is told it."""
+    """AWS's bill beside the report: ``cost-explorer`` or ``s3://...``; empty: none. Only `report` gets it."""
     arch: str = "arm64"
     grouped_alarm: bool = False
     misread: tuple[str, ...] = ()

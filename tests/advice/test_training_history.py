@@ -24,7 +24,6 @@ def job(number: int = 0, kind: str = "ml.g5.2xlarge", hours: float = 2.0, **over
         "mode": Mode.REPORT,
         "owner": "",
         "status": "Completed",
-        "secondary": "Completed",
         "spot": True,
         "instance_type": kind,
         "instance_count": 1,

@@ -13,7 +13,7 @@ from rightsizer.changes.measurement import past_change_of, realised_usd
 from rightsizer.changes.overruled import overruling_reason
 from rightsizer.changes.plan import alarm_steps
 from rightsizer.changes.preflight import preflight_deferral
-from rightsizer.changes.preflight.consent import growth_refusal
+from rightsizer.changes.preflight.consent import growth_limit_refusal
 from rightsizer.changes.proof import proof_verdict
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import ScalableTarget
@@ -103,7 +103,7 @@ def by_itself(option: Option, tag: str | None, **more: Any) -> PreflightInput:
     ],
 )
 def test_automatic_growth_needs_the_budget_of_the_tag_as_it_is_now(tag: str | None, code: Code | None) -> None:
-    refused = growth_refusal(by_itself(growth(), tag))
+    refused = growth_limit_refusal(by_itself(growth(), tag))
     assert (refused.code if refused else None) is code
 
 
@@ -113,12 +113,12 @@ def test_automatic_growth_stays_within_the_owners_maximum_as_it_is_now() -> None
     variant = by_itself(bounds, "900").proposal.recommendation.variant
     for maximum, code in ((4, None), (3, Code.NEEDS_APPROVAL)):
         own = ScalableTarget(f"endpoint/chat/variant/{variant}", "d", 1, maximum)
-        refused = growth_refusal(by_itself(bounds, "900", scaling=(own,)))
+        refused = growth_limit_refusal(by_itself(bounds, "900", scaling=(own,)))
         assert (refused.code if refused else None) is code
 
 
 def test_a_person_decides_beyond_every_budget() -> None:
-    assert growth_refusal(preflight_input(option=growth())) is None
+    assert growth_limit_refusal(preflight_input(option=growth())) is None
 
 
 def test_growth_waits_for_no_cooldown() -> None:

@@ -69,19 +69,15 @@ PRONOUNS, PARTICIPLES = frozenset(_PRONOUNS.split()), frozenset(_PARTICIPLES.spl
 """Words that alone name no act and no thing: a function says what it does, or what it returns."""
 KNOWN_FUNCTIONS = {"known": 3, "shown": 1}
 """Functions with such a name and how often there is one; the list shrinks only. `known`: of price sources."""
-KNOWN_CLASSES = {"Answer": 2, "Block": 2, "SafeTell": 2, "Serverless": 2, "Value": 2}
-"""Names of two classes or types; the list shrinks only."""
 FIRST_WORDS = frozenset(
     {"it", "its", "they", "them", "their", "these", "those", "this", "that", "what", "whom", "which"}
 )
 FIRST_LINE = 20
-KNOWN_LINES = {"advice": 22}
-"""First lines of docstrings that break a rule, by package; the list shrinks only."""
 VAGUE = frozenset({"found", "one", "each", "made", "known", "seen", "asked", "given", "said", "told", "some"})
 """Names that say nothing of what a parameter is."""
 NOUNS = frozenset({"Recommendation", "Proposal", "Option", "Report", "Change", "Endpoint", "Component", "Survey"})
 """Types of the domain whose own name is the plain name of a parameter."""
-KNOWN_PARAMETERS = {"recommender": 3, "render": 7, "reporting": 11, "terminal": 25}
+KNOWN_PARAMETERS = {"recommender": 1, "render": 7, "terminal": 14}
 """Parameters with such a name, by package; the list shrinks only: their modules and functions have no line to spare."""
 
 
@@ -136,17 +132,17 @@ def test_a_function_is_named_by_what_it_does_or_returns() -> None:
 
 def test_one_word_is_one_class() -> None:
     names = Counter(name for path in MODULES for name in types(parsed(path)))
-    assert {name: number for name, number in names.items() if number > 1} == KNOWN_CLASSES
+    assert {name: number for name, number in names.items() if number > 1} == {}
 
 
 def test_a_docstring_begins_with_one_plain_sentence() -> None:
-    broken = Counter(
-        path.relative_to(SHARED).parts[0]
+    broken = [
+        f"{path.relative_to(SHARED)}: {name}"
         for path in MODULES
-        for _, text in promises(parsed(path))
+        for name, text in promises(parsed(path))
         if breaks_a_rule(text)
-    )
-    assert broken == KNOWN_LINES
+    ]
+    assert broken == []
 
 
 def test_a_parameter_of_the_domain_is_named_by_its_type() -> None:

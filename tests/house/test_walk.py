@@ -51,11 +51,18 @@ def test_a_return_to_a_higher_layer_is_a_climb(tmp_path: Path) -> None:
     found = read(tmp_path, {})
     assert found.climbs == (("rightsizer.changes.window:opens", "rightsizer.flows.advance:Planner._finish"),)
     assert found.files == ("rightsizer.flows.advance", "rightsizer.changes.window", "rightsizer.changes.proof")
+    assert found.from_below == (), "the planner itself calls its next method"
 
 
 def test_reading_downward_only_is_no_climb(tmp_path: Path) -> None:
     straight = FLOW.replace("        opens(change)\n        self.store", "        self.store")
     assert read(tmp_path, {"flows/advance.py": straight}).climbs == ()
+
+
+def test_a_function_that_a_lower_layer_calls_is_a_call_from_below(tmp_path: Path) -> None:
+    proof = "from rightsizer.flows.tell import tell\ndef verdict(change):\n    return tell(change)\n"
+    found = read(tmp_path, {"changes/proof.py": proof, "flows/tell.py": "def tell(change):\n    return change\n"})
+    assert found.from_below == ("rightsizer.flows.tell:tell",)
 
 
 def test_packages_on_one_line_of_the_contract_have_one_rank() -> None:
@@ -75,3 +82,4 @@ def test_both_ways_are_walked_on_the_library(what: str, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.startswith(f"{what}: ")
     found = walk(library(ROOT / "shared/rightsizer"), layer_ranks((ROOT / "pyproject.toml").read_text()), STARTS[what])
     assert len(found.files) > 20
+    assert found.from_below == (), "no rule calls back, and no adapter calls up"

@@ -1,6 +1,5 @@
 """The one voice says amounts as people read them."""
 
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -46,14 +45,6 @@ def test_money_is_said_with_cents_only_where_they_matter(usd: str, said: str) ->
 )
 def test_a_small_share_is_never_shown_as_nothing(share: float, said: str) -> None:
     assert sentences.percent(share) == said
-
-
-@pytest.mark.parametrize(
-    ("length", "said"),
-    [(0, "0 s"), (45, "45 s"), (12_000, "3 h 20 min"), (183_600, "2 d 3 h"), (60, "1 min")],
-)
-def test_a_span_is_said_in_its_two_largest_units(length: int, said: str) -> None:
-    assert sentences.span(timedelta(seconds=length)) == said
 
 
 def test_a_latency_below_a_second_is_said_in_milliseconds() -> None:

@@ -40,7 +40,6 @@ def job(**over: Any) -> TrainingJob:
         "mode": Mode.AUTO,
         "owner": "nlp",
         "status": "InProgress",
-        "secondary": "Training",
         "spot": True,
         "instance_type": "ml.g5.xlarge",
         "instance_count": 2,

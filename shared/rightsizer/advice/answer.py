@@ -56,12 +56,12 @@ class Purchase(StrEnum):
 
 
 class Action(StrEnum):
-    """What may be done with the option."""
+    """How an option may be carried out."""
 
     APPLY = "APPLY"
-    """Nothing stands against it as far as the description tells."""
+    """The description names nothing that stands against the option."""
     PROPOSE = "PROPOSE"
-    """It changes software, calls or habits, so a person decides."""
+    """The option changes software, calls or habits, so a person decides."""
     TEST = "TEST"
     """A measurement comes first."""
     KEEP = "KEEP"
@@ -122,7 +122,7 @@ class AdvisedOption:
     purchase: Purchase
     action: Action
     hardware: HardwareClass | None = None
-    """None where the service hides it (serverless, Lambda)."""
+    """Hardware of the option; None where the service hides it (serverless, Lambda)."""
     instance_type: str = ""
     count: int = 1
     accelerators: int = 0
@@ -146,7 +146,7 @@ class AdvisedOption:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What was asked for or is obvious, and why it is not advised."""
+    """An option that was asked for or is obvious, and why it is not advised."""
 
     subject: str
     reason: AdviceReason

@@ -19,7 +19,7 @@ CPU_MS = 300.0
 
 
 def refusals(workload: Workload, market: Market) -> Iterator[Refused]:
-    """What was asked for and is not advised, in the order of the questions."""
+    """Options that were asked for and are not advised, in the order of the questions."""
     for asked in workload.ask:
         name = asked.strip().lower()
         reason = _type_refusal(name, workload, market) if name.startswith("ml.") else _word_refusal(name, workload)

@@ -21,7 +21,7 @@ DEFAULT_GIB = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one copy of the model needs."""
+    """Need of one copy of the model."""
 
     memory: ServingMemory
     architecture: Architecture | None
@@ -142,7 +142,7 @@ MOST_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What one instance does at the load that the objectives allow."""
+    """Throughput and latency of one instance at the load that the objectives allow."""
 
     requests_per_second: Interval
     tokens_per_second: Interval | None

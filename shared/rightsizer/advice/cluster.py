@@ -97,7 +97,7 @@ class ClusterAdvice:
     usd_per_month: Decimal
     """Of all pods with devices today: their shares of the nodes, by devices."""
     advised_usd_per_month: Decimal
-    """The same as advised."""
+    """Monthly cost of those pods as advised."""
     nodes_usd_per_month: Decimal
     """Of the advised node groups, whole nodes: a device that no pod takes is paid for too."""
     unknown: tuple[str, ...]

@@ -139,7 +139,7 @@ def _beats(other: TrackedRun, run: TrackedRun) -> bool:
 
 
 def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
-    """What the description does not tell, and which measurement or figure would settle it."""
+    """Facts that the description does not tell, each with the measurement or figure that would settle it."""
     model = workload.model
     if not model.has_size and workload.task not in (Task.PREPROCESSING, Task.NOTEBOOK):
         yield "the size of the model is not given: give model.parameters, or measure GPU memory on any large card"

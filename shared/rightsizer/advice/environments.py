@@ -16,11 +16,11 @@ CALLS_IN_DEVELOPMENT = 1000.0
 """Requests a month that a development endpoint is priced for where it is billed by the request; an assumption."""
 PER_REQUEST = (Hosting.SERVERLESS, Hosting.LAMBDA)
 
-type Answer = Callable[[Workload], Sequence[AdvisedOption]]
+type OptionSearch = Callable[[Workload], Sequence[AdvisedOption]]
 """The options of a workload, best first."""
 
 
-def environment_variants(workload: Workload, answer: Answer) -> tuple[EnvironmentVariant, ...]:
+def environment_variants(workload: Workload, answer: OptionSearch) -> tuple[EnvironmentVariant, ...]:
     """The three variants of a service, development first; none where nothing holds the model."""
     described = _in(workload, Environment.PRODUCTION)
     first = next(iter(answer(described)), None)
@@ -75,7 +75,7 @@ def in_staging(option: AdvisedOption) -> AdvisedOption:
     )
 
 
-def _development(workload: Workload, answer: Answer, production: AdvisedOption) -> Iterator[EnvironmentVariant]:
+def _development(workload: Workload, answer: OptionSearch, production: AdvisedOption) -> Iterator[EnvironmentVariant]:
     """The smallest endpoint that runs the model, without the load and the latency of production."""
     goal = workload.objectives.goal if workload.objectives.goal is Goal.FLEXIBILITY else Goal.BALANCED
     described = replace(

@@ -36,12 +36,12 @@ ZERO = (
 
 
 @dataclass(frozen=True, slots=True)
-class Serverless:
+class ServerlessCost:
     """A serverless endpoint that holds the model, and what a request costs."""
 
     memory_gb: int
     usd_per_request: float | None
-    """None where no price is known in the Region, or no duration of a request."""
+    """US dollars; None where no price is known in the Region, or no duration of a request."""
     as_of: str
     assumed: bool
     """Whether the duration of a request is an assumption."""
@@ -103,7 +103,7 @@ def lambda_refusal(workload: Workload) -> str | None:
     return None
 
 
-def serverless_of(workload: Workload) -> Serverless:
+def serverless_of(workload: Workload) -> ServerlessCost:
     """The smallest serverless endpoint that holds the model; memory comes in whole GB."""
     wanted = workload.constraints.serverless_memory_gb or need_of(workload.model).host_gib
     memory = whole_gigabytes(wanted) or SERVERLESS_GB
@@ -112,10 +112,10 @@ def serverless_of(workload: Workload) -> Serverless:
     assumed = seconds is None and workload.model.kind is ModelKind.CLASSICAL
     duration = ASSUMED_S if assumed else seconds
     if row is None:
-        return Serverless(memory, None, "", assumed)
+        return ServerlessCost(memory, None, "", assumed)
     price = float(row.usd_per_gb_second)
     per_request = serverless_usd(price, memory, duration) if duration else None
-    return Serverless(memory, per_request, row.as_of, assumed, serverless_usd(price, memory, REAL_TIME_S))
+    return ServerlessCost(memory, per_request, row.as_of, assumed, serverless_usd(price, memory, REAL_TIME_S))
 
 
 def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:

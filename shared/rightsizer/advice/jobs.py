@@ -246,7 +246,7 @@ def notebook_options(workload: Workload, market: Market) -> list[AdvisedOption]:
 
 
 def endpoint_instead(market: Market, batch: Sequence[AdvisedOption]) -> Iterator[str]:
-    """What an endpoint that is left running would cost in place of the first job."""
+    """Cost of an endpoint that is left running in place of the first job."""
     first = batch[0] if batch else None
     offer = market.find(first.instance_type) if first else None
     if offer is not None:

@@ -47,7 +47,7 @@ QLORA_BYTES = 4.127 / 8
 
 
 class Method(StrEnum):
-    """What is trained."""
+    """Weights that are trained: all of them, or adapters."""
 
     FULL = "full"
     LORA = "lora"
@@ -85,7 +85,7 @@ def kv_bytes_per_token(architecture: Architecture, precision: Precision = Precis
 
 @dataclass(frozen=True, slots=True)
 class ServingMemory:
-    """What serving needs over all accelerators together, GiB."""
+    """Memory for serving over all accelerators together, GiB."""
 
     weights_gib: float
     workspace_gib: float
@@ -127,7 +127,7 @@ def tokens_that_fit(usable_gib: float, memory: ServingMemory, kv_bytes: float) -
 
 @dataclass(frozen=True, slots=True)
 class TrainingMemory:
-    """What training needs on each accelerator, GiB."""
+    """Memory for training on each accelerator, GiB."""
 
     weights_gib: float
     gradients_gib: float
@@ -173,7 +173,7 @@ class Sharding:
 
 @dataclass(frozen=True, slots=True)
 class TrainingModel:
-    """What is trained, and with what batch on each accelerator."""
+    """A model in training, with its batch on each accelerator."""
 
     parameters: float
     method: Method = Method.FULL

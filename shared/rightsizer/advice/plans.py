@@ -101,7 +101,7 @@ def utilisation(chip: str) -> tuple[float, float, float]:
 
 
 def training_model(model: Model) -> TrainingModel:
-    """What is trained; a decoder of unknown shape takes that of the nearest known one."""
+    """The model in training; a decoder of unknown shape takes the shape of the nearest known one."""
     size = model.size or SMALL
     shape = model.architecture
     if shape is None and model.kind is ModelKind.LLM:

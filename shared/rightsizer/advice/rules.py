@@ -94,7 +94,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What a rule says, and where that can be read."""
+    """Text of a rule, and where it can be read."""
 
     id: str
     name: str

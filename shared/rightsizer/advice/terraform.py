@@ -13,11 +13,11 @@ class Reference(str):
     __slots__ = ()
 
 
-class Value(dict[str, Any]):
+class ArgumentMap(dict[str, Any]):
     """A map that is the value of an argument, and no block."""
 
 
-type Block = Mapping[str, Any]
+type Arguments = Mapping[str, Any]
 """Arguments by name. A mapping is a nested block, and a list of mappings is the block several times."""
 
 ENDPOINT_NAME = Reference("var.endpoint_name")
@@ -30,7 +30,7 @@ def terraform(blueprint: Blueprint) -> str:
     return f"# Endpoint advised by rightsizer. {blueprint.comment}\n\n{text}\n"
 
 
-def _variables(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
+def _variables(blueprint: Blueprint) -> Iterator[tuple[str, Arguments]]:
     text = Reference("string")
     yield 'variable "endpoint_name"', {"type": text, "default": "advised"}
     yield 'variable "model_name"', {"type": text, "description": "Name of the SageMaker model, created before."}
@@ -53,7 +53,7 @@ def _variables(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
         yield 'variable "requests_per_instance"', {"type": Reference("number"), "description": said, **known}
 
 
-def _resources(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
+def _resources(blueprint: Blueprint) -> Iterator[tuple[str, Arguments]]:
     yield 'resource "aws_sagemaker_endpoint_configuration" "advised"', _configuration(blueprint)
     if blueprint.hours:
         yield from _schedule(blueprint)
@@ -65,7 +65,7 @@ def _resources(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
         yield from _scaling(blueprint)
 
 
-def _configuration(blueprint: Blueprint) -> Block:
+def _configuration(blueprint: Blueprint) -> Arguments:
     variant: dict[str, Any] = {"variant_name": VARIANT, "model_name": Reference("var.model_name")}
     if blueprint.is_serverless:
         memory = blueprint.memory_mb or Reference("var.memory_size_in_mb")
@@ -79,7 +79,7 @@ def _configuration(blueprint: Blueprint) -> Block:
     return {**found, "lifecycle": {"create_before_destroy": True}}
 
 
-def _endpoint(blueprint: Blueprint) -> Block:
+def _endpoint(blueprint: Blueprint) -> Arguments:
     routing: dict[str, Any] = {"type": "ALL_AT_ONCE", "wait_interval_in_seconds": BAKE_S}
     if blueprint.has_canary:
         routing = {**routing, "type": "CANARY", "canary_size": {"type": "INSTANCE_COUNT", "value": 1}}
@@ -89,7 +89,7 @@ def _endpoint(blueprint: Blueprint) -> Block:
     return {
         "name": ENDPOINT_NAME,
         "endpoint_config_name": Reference("aws_sagemaker_endpoint_configuration.advised.name"),
-        "tags": Value(blueprint.tags),
+        "tags": ArgumentMap(blueprint.tags),
         "deployment_config": {
             "blue_green_update_policy": {
                 "termination_wait_in_seconds": BAKE_S,
@@ -100,7 +100,7 @@ def _endpoint(blueprint: Blueprint) -> Block:
     }
 
 
-def _schedule(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
+def _schedule(blueprint: Blueprint) -> Iterator[tuple[str, Arguments]]:
     """A role and two schedules that create and delete the endpoint (rule P7): it is no resource, so nothing drifts."""
     name, config = "${var.endpoint_name}", "${aws_sagemaker_endpoint_configuration.advised.name}"
     version: dict[str, Any] = {"Version": "2012-10-17"}
@@ -120,7 +120,7 @@ def _schedule(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
     yield 'resource "aws_scheduler_schedule" "stop"', _call("stops", "deleteEndpoint", {"EndpointName": name})
 
 
-def _call(when: str, operation: str, given: Mapping[str, Any]) -> Block:
+def _call(when: str, operation: str, given: Mapping[str, Any]) -> Arguments:
     """A schedule that calls one operation of SageMaker."""
     target = {
         "arn": f"arn:aws:scheduler:::aws-sdk:sagemaker:{operation}",
@@ -135,7 +135,7 @@ def _call(when: str, operation: str, given: Mapping[str, Any]) -> Block:
     }
 
 
-def _alarms(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
+def _alarms(blueprint: Blueprint) -> Iterator[tuple[str, Arguments]]:
     """The alarms that roll an update back."""
     yield "errors", _alarm("errors", "Invocation5XXErrors", {"statistic": "Sum"}, ERRORS)
     if blueprint.p95_ms is not None:
@@ -145,13 +145,13 @@ def _alarms(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
         )
 
 
-def _alarm(name: str, metric: str, statistic: Mapping[str, str], threshold: int) -> Block:
+def _alarm(name: str, metric: str, statistic: Mapping[str, str], threshold: int) -> Arguments:
     """An alarm of the endpoint's variant; latency is in microseconds."""
     return {
         "alarm_name": Reference(f'"${{var.endpoint_name}}-{name}"'),
         "namespace": "AWS/SageMaker",
         "metric_name": metric,
-        "dimensions": Value(EndpointName=ENDPOINT_NAME, VariantName=VARIANT),
+        "dimensions": ArgumentMap(EndpointName=ENDPOINT_NAME, VariantName=VARIANT),
         **statistic,
         "period": 60,
         "evaluation_periods": 3,
@@ -162,7 +162,7 @@ def _alarm(name: str, metric: str, statistic: Mapping[str, str], threshold: int)
     }
 
 
-def _scaling(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
+def _scaling(blueprint: Blueprint) -> Iterator[tuple[str, Arguments]]:
     resource = Reference(f'"endpoint/${{aws_sagemaker_endpoint.advised.name}}/variant/{VARIANT}"')
     yield (
         'resource "aws_appautoscaling_target" "advised"',
@@ -190,7 +190,7 @@ def _scaling(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
         yield from _wake()
 
 
-def _policy(name: str, kind: str, settings: Block) -> tuple[str, Block]:
+def _policy(name: str, kind: str, settings: Arguments) -> tuple[str, Arguments]:
     target = "aws_appautoscaling_target.advised"
     return f'resource "aws_appautoscaling_policy" "{name}"', {
         "name": Reference(f'"${{var.endpoint_name}}-{name}"'),
@@ -202,11 +202,11 @@ def _policy(name: str, kind: str, settings: Block) -> tuple[str, Block]:
     }
 
 
-def _backlog(metric: str, dimensions: Block) -> dict[str, Any]:
+def _backlog(metric: str, dimensions: Arguments) -> dict[str, Any]:
     return {"namespace": "AWS/SageMaker", "metric_name": metric, "statistic": "Average", **dimensions}
 
 
-def _wake() -> Iterator[tuple[str, Block]]:
+def _wake() -> Iterator[tuple[str, Arguments]]:
     """The second policy, which starts the first instance (rule H4)."""
     step = {"metric_interval_lower_bound": 0, "scaling_adjustment": 1}
     settings = {
@@ -220,7 +220,7 @@ def _wake() -> Iterator[tuple[str, Block]]:
         'resource "aws_cloudwatch_metric_alarm" "wake"',
         {
             "alarm_name": Reference('"${var.endpoint_name}-wake"'),
-            **_backlog("HasBacklogWithoutCapacity", {"dimensions": Value(EndpointName=ENDPOINT_NAME)}),
+            **_backlog("HasBacklogWithoutCapacity", {"dimensions": ArgumentMap(EndpointName=ENDPOINT_NAME)}),
             "period": 60,
             "evaluation_periods": 2,
             "threshold": 1,
@@ -231,7 +231,7 @@ def _wake() -> Iterator[tuple[str, Block]]:
     )
 
 
-def _body(block: Block, depth: int) -> Iterator[str]:
+def _body(block: Arguments, depth: int) -> Iterator[str]:
     """Arguments first, with their equal signs below each other, then the nested blocks."""
     pad = "  " * depth
     arguments = {name: value for name, value in block.items() if not _is_block(value)}
@@ -248,13 +248,13 @@ def _body(block: Block, depth: int) -> Iterator[str]:
             yield f"{pad}}}"
 
 
-def _aligned(arguments: Block, depth: int) -> Iterator[str]:
+def _aligned(arguments: Arguments, depth: int) -> Iterator[str]:
     """Arguments as ``terraform fmt`` aligns them: a map of several lines begins a new column."""
     pad, column = "  " * depth, 0
     names = list(arguments)
     for number, name in enumerate(names):
         value = arguments[name]
-        if isinstance(value, Value):
+        if isinstance(value, ArgumentMap):
             column = 0
             yield f"{pad}{name} = {{"
             width = max((len(_key(key)) for key in value), default=0)
@@ -263,13 +263,15 @@ def _aligned(arguments: Block, depth: int) -> Iterator[str]:
             continue
         if not column:
             following = names[number:]
-            stop = next((i for i, other in enumerate(following) if isinstance(arguments[other], Value)), len(following))
+            stop = next(
+                (i for i, other in enumerate(following) if isinstance(arguments[other], ArgumentMap)), len(following)
+            )
             column = max(len(other) for other in following[:stop])
         yield f"{pad}{name:<{column}} = {_scalar(value)}"
 
 
 def _is_block(value: Any) -> bool:
-    return not isinstance(value, Value) and isinstance(value, Mapping | list)
+    return not isinstance(value, ArgumentMap) and isinstance(value, Mapping | list)
 
 
 def _key(name: str) -> str:

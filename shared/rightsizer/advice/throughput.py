@@ -86,7 +86,7 @@ class RequestLoad:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What one copy does under a load."""
+    """Throughput and latency of one copy under a load."""
 
     tokens_per_second: Interval
     """Tokens generated, over all sequences."""
@@ -142,7 +142,7 @@ def peak_flops(accelerator: Accelerator, precision: Precision) -> float:
 
 
 def link_of(accelerator: Accelerator) -> str:
-    """What links accelerators of one instance: ``nvlink`` or ``pcie``. NeuronLink counts as NVLink."""
+    """Link between accelerators of one instance: ``nvlink`` or ``pcie``. NeuronLink counts as NVLink."""
     return "nvlink" if accelerator.vendor == "AWS" or accelerator.model.startswith(NVLINK) else "pcie"
 
 

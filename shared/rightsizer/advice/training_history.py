@@ -43,7 +43,7 @@ SPOT_SAVES = f"{1 - SPOT_SHARE[1]:.0%}".replace("%", " %")
 
 @dataclass(frozen=True, slots=True)
 class TypeResult:
-    """What runs of one work did on one type and count."""
+    """Results of the runs of one work on one type and count."""
 
     instance_type: str
     count: int
@@ -66,7 +66,7 @@ class TrainingFinding:
     next_step: str
     """What to do, in one clause: ``use ml.c5.xlarge in place of ml.g5.xlarge``."""
     usd_per_run: float
-    """What it saves of a run; a warm pool's saving is of a run too."""
+    """Saving of one run, US dollars; that of a warm pool is of one run too."""
     reason: AdviceReason
 
 
@@ -93,7 +93,7 @@ class WorkAdvice:
 
     @property
     def saving_usd(self) -> float:
-        """What the largest finding would have saved in the window; findings are not added up."""
+        """Saving of the largest finding in the window; findings are not added up."""
         return max((finding.usd_per_run for finding in self.findings), default=0.0) * self.runs
 
 

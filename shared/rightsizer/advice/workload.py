@@ -22,7 +22,7 @@ from rightsizer.errors import InputError
 
 
 class Task(StrEnum):
-    """What the hardware is for."""
+    """Purpose of the hardware."""
 
     TRAINING = "training"
     FINE_TUNING = "fine-tuning"
@@ -64,7 +64,7 @@ class ModelKind(StrEnum):
 
 
 class Goal(StrEnum):
-    """What matters most once the hard constraints hold."""
+    """Aim that counts most once the hard constraints hold."""
 
     COST = "cost"
     BALANCED = "balanced"
@@ -274,7 +274,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Objectives:
-    """What the workload must reach."""
+    """Objectives that the workload must reach."""
 
     goal: Goal = Goal.BALANCED
     p95_ms: float | None = None
@@ -311,7 +311,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What may not be chosen, and where."""
+    """Facts that limit the choice: Region, environment, and what may not be used or changed."""
 
     region: str = "us-east-1"
     environment: Environment = Environment.PRODUCTION
@@ -335,7 +335,7 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs today, where something runs."""
+    """The fleet that runs today, if any."""
 
     instance_type: str
     count: int = 1

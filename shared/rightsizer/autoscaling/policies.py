@@ -149,7 +149,7 @@ def own_tags(target: ScalableTarget) -> dict[str, str]:
 def retarget(
     targets: Sequence[ScalableTarget], wanted: Target, capacity: CapacityExchange
 ) -> tuple[ScalableTarget, ...]:
-    """The same autoscaling for the new capacity.
+    """Scale the owner's autoscaling to the new capacity.
 
     Bounds follow the number of instances that serve the same, targets per instance follow the capacity of one: the
     option's figure, else the counts'. The option's own bounds and target come first. Steps and cooldowns are the

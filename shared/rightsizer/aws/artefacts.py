@@ -44,7 +44,7 @@ class RegistryClient(Protocol):
 
 
 def images(ecr: RegistryClient, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
-    """By name of an image, with a tag or a digest: what it means today. Total: what cannot be read says why."""
+    """Images by name, each as its registry has it today, or with the reason why it could not be read."""
     return {name: _image(ecr, ref, name) for name in dict.fromkeys(names)}
 
 

@@ -99,7 +99,7 @@ class BillFiles:
 
 
 def _columns(name: str, heads: BillRow, before: BillColumns | None) -> BillColumns:
-    """What reads rows under these heads. InputError names the columns that are missing."""
+    """Reader of the rows under these heads. Raises InputError, which names the columns that are missing."""
     for kind in BILL_FORMATS:
         if kind.fits(heads):
             return kind(name, heads, before)
@@ -271,7 +271,9 @@ class CostExplorerBill:
             "Granularity": "DAILY",
             "Metrics": list(METRICS),
             "GroupBy": [{"Type": "DIMENSION", "Key": "USAGE_TYPE"}, by],
-            "Filter": {"And": [_only(*pair) for pair in self._filters(scope)]},
+            "Filter": {
+                "And": [{"Dimensions": {"Key": key, "Values": list(values)}} for key, values in self._filters(scope)]
+            },
         }
         for _ in range(MOST_PAGES):
             with translate_read_errors("ce:GetCostAndUsage", "reading the bill from Cost Explorer"):
@@ -313,10 +315,6 @@ class CostExplorerBill:
             paid=_amount(metrics["AmortizedCost"] if hosted else cost),
             currency=str(cost["Unit"]),
         )
-
-
-def _only(key: str, values: tuple[str, ...]) -> dict[str, Any]:
-    return {"Dimensions": {"Key": key, "Values": list(values)}}
 
 
 def _amount(metric: Mapping[str, Any]) -> Decimal:

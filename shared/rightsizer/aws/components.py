@@ -43,7 +43,7 @@ def component_sights(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapp
 
 
 def components_of_endpoint(sagemaker: "SageMakerClient", endpoint: str) -> Mapping[str, ComponentSight]:
-    """The same of every component of an endpoint. Raises ReadError."""
+    """Each component of an endpoint, by its name. Raises ReadError."""
     return component_sights(sagemaker, component_names(sagemaker, endpoint))
 
 
@@ -173,5 +173,5 @@ def alarm_body(alarm: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def utc(value: datetime) -> datetime:
-    """The same moment in UTC."""
+    """The time in UTC."""
     return value.astimezone(UTC)

@@ -129,7 +129,7 @@ def parse(answer: Mapping[str, Any]) -> EndpointConfiguration:
         name=answer["EndpointConfigName"],
         created_at=answer["CreationTime"],
         variants=tuple(_variant(variant) for variant in answer.get("ProductionVariants") or ()),
-        kinds=kinds_of_configuration(answer),
+        kinds=frozenset(_kinds_of_configuration(answer)),
         unknown_fields=tuple(answer.get(UNKNOWN, ())),
         kms_key=answer.get("KmsKeyId", ""),
         enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
@@ -158,11 +158,6 @@ def _variant(variant: Mapping[str, Any]) -> ConfiguredVariant:
         weight=float(variant.get("InitialVariantWeight", 1.0)),
         routing=(variant.get("RoutingConfig") or {}).get("RoutingStrategy", ""),
     )
-
-
-def kinds_of_configuration(config: Mapping[str, Any]) -> frozenset[EndpointKind]:
-    """The kinds that a DescribeEndpointConfig answer shows."""
-    return frozenset(_kinds_of_configuration(config))
 
 
 def kinds_of_model(facts: ModelFacts) -> frozenset[EndpointKind]:

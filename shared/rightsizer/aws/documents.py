@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import batched
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -30,6 +30,9 @@ from rightsizer.aws.table import (
 from rightsizer.errors import ConflictError, ThrottledError
 from rightsizer.telemetry import count, logger
 
+if TYPE_CHECKING:
+    from rightsizer.domain.message import SafeTell
+
 BESIDE = "@row"
 """Among the unknown fields of a noun: attributes of its row that this program does not write."""
 LATER = timedelta(hours=1)
@@ -39,8 +42,6 @@ TELLING = timedelta(minutes=10)
 """Longer than a function runs."""
 BY_TIME = frozenset({"DUE", "SAVING"})
 """Partitions of the index in which the sort key says when a row is looked at next."""
-
-type SafeTell = Callable[[str, str], bool]
 
 
 def noun_of[T](noun: type[T], row: Row) -> T:
@@ -73,7 +74,7 @@ class Parking:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def park(self, pk: str, sk: str, cause: str, now: datetime, tell: SafeTell) -> bool:
+    def park(self, pk: str, sk: str, cause: str, now: datetime, tell: "SafeTell") -> bool:
         """Postpone the row by an hour and tell people once in `TOLD_DAYS`; whether they know or are being told.
 
         Two functions may meet one row at one moment. One of them holds the mark for `TELLING` while it tells; where it
@@ -90,7 +91,7 @@ class Parking:
         )
         return self.tell_once(pk, f"{what} cannot be read and waits", text, now, tell)
 
-    def tell_once(self, pk: str, subject: str, text: str, now: datetime, tell: SafeTell) -> bool:
+    def tell_once(self, pk: str, subject: str, text: str, now: datetime, tell: "SafeTell") -> bool:
         """Tell of a row once in `TOLD_DAYS`; whether people know it, or are being told."""
         mark: Row = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now)}
         known = self._table.get(f"PARKED#{pk}", "PARKED")

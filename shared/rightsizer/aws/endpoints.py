@@ -54,7 +54,7 @@ class _Read:
     endpoint: ApiAnswer
     configuration: EndpointConfiguration
     models: Mapping[str, ModelFacts]
-    """Remembered ones, by name."""
+    """Models that were read before, by name."""
     recalled: bool
     """Whether the endpoint itself was not described but remembered, or found by a search."""
 

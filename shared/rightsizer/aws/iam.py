@@ -33,7 +33,7 @@ SIMULATE = "iam:SimulatePrincipalPolicy"
 def alarm_visibility(
     sagemaker: "SageMakerClient", iam: "IAMClient", models: Sequence[str], roles: Sequence[str] = ()
 ) -> Mapping[str, bool | None]:
-    """By role ARN: whether its policies allow DescribeAlarms; None where that could not be asked. Raises ReadError."""
+    """Whether each role, by ARN, may call DescribeAlarms; None where that could not be asked. Raises ReadError."""
     found = set(roles)
     for model in models:
         with translate_read_errors("sagemaker:DescribeModel", f"reading the execution role of model {model}"):
@@ -42,7 +42,7 @@ def alarm_visibility(
 
 
 def _is_allowed(iam: "IAMClient", role: str) -> bool | None:
-    """None where nobody may ask: the owner confirms it instead. Raises ReadError where the answer may still come."""
+    """Whether the role may; None where nobody may ask, so that the owner confirms it. ReadError: ask again."""
     try:
         answer = iam.simulate_principal_policy(PolicySourceArn=role, ActionNames=[NEEDED])
     except (ClientError, BotoCoreError) as error:

@@ -206,7 +206,7 @@ class Recommendations(Proposals):
     def _proposal_writes(
         self, recommendation: Recommendation, proposal: Proposal | None, rows: decisions.RowSource
     ) -> tuple[list[Any], bool]:
-        """The same; UnreadableError."""
+        """Writes of the proposal, and whether it is open. Raises UnreadableError."""
         now = recommendation.evaluated_at
         lock = rows.get(_pk(recommendation), "OPEN")
         current = _open_proposal(lock, rows)

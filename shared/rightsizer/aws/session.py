@@ -64,7 +64,7 @@ def request_threads(number: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def moment(value: Any) -> datetime:
-    """A timestamp of an answer, in UTC. Numbers go the short way: a fortnight of metrics has millions of them."""
+    """A timestamp of an answer, in UTC. Numbers are converted directly: a fortnight of metrics has millions of them."""
     if isinstance(value, int | float):
         return datetime.fromtimestamp(value, UTC)
     from botocore.utils import parse_timestamp

@@ -37,7 +37,7 @@ class TagReader:
         return found
 
     def read_only_in_bulk(self, arns: Sequence[str]) -> dict[str, Tags | Reason]:
-        """The same, and nothing is asked one by one: for things of which an account has thousands, such as jobs."""
+        """Tags by ARN, never asked one by one: for resources of which an account has thousands, such as jobs."""
         found: dict[str, Tags | Reason] = {}
         for start in range(0, len(arns), PAGE):
             chunk = arns[start : start + PAGE]

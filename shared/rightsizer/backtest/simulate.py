@@ -2,8 +2,8 @@
 
 Each morning has the day's allowance of changes that the operator's limits leave. Days after a change are served by the
 replay (`backtest/later_days.py`). Where only the count, the bounds, the schedule or the routing changed, their late
-requests reach the next recommendation, and the engine goes on. What another type publishes nobody knows: while one
-serves, nothing is judged, and the days only tell whether it would have been left again.
+requests reach the next recommendation, and the simulation goes on. The metrics of another type are not known: while
+one serves, nothing is recommended, and the days only tell whether the program would have gone back to the old type.
 """
 
 from collections import Counter

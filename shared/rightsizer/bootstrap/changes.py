@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.policy import ChangeLimits
     from rightsizer.domain.proposal import Proposal, ProposalState
     from rightsizer.flows.apply import Apply
-    from rightsizer.flows.change_capacity import CapacityChanges as ErrandFlow
+    from rightsizer.flows.change_capacity import CapacityChanges
     from rightsizer.flows.hours import HoursKeeper
     from rightsizer.flows.orders import ComponentOrders, Orders
     from rightsizer.flows.report import ReportSources
@@ -130,7 +130,7 @@ def account_limits() -> ChangeLimits:
     return effective_limits(settings().limits, policy_document(), Subject())
 
 
-def _capacity_changes() -> ErrandFlow:
+def _capacity_changes() -> CapacityChanges:
     from rightsizer.aws.capacity_changes import CapacityChangeCalls
     from rightsizer.aws.capacity_changes import CapacityChangeTable as Book
     from rightsizer.aws.journal import TableJournal

@@ -42,7 +42,7 @@ def notifier() -> Channels:
 
 @build_per_policy
 def board() -> Channels:
-    """Where one message of each proposal follows it to its end: Slack; nobody where the stack has no Slack."""
+    """Channels whose one message of a proposal is kept up to date to its end: Slack, or none without Slack."""
     from rightsizer.channels.notifier import Channels
 
     known: Notifier | None = routed_slack() or slack()

@@ -98,7 +98,7 @@ class ServicePeriod:
     backlog: float | None = None
     """Requests that waited in the queue, on average."""
     oldest_s: float | None = None
-    """How long the oldest of them waited."""
+    """How long the oldest request of the queue waited, seconds."""
     expired: float = 0.0
     """Requests that expired there; they are among the errors too."""
     is_asleep: bool = False

@@ -54,7 +54,7 @@ class Planning(Protocol):
     applies_to: ClassVar[frozenset[EndpointKind]] = CHANGEABLE
     """Kinds of endpoint that an approval may change so; none where owners or callers have to do it."""
     deploys: ClassVar[tuple[OptionKind, ...]] = ()
-    """Those of its kinds that need a new endpoint configuration."""
+    """Kinds of option that need a new endpoint configuration."""
 
     def is_deployed(self, option: Option) -> bool:
         """Whether the option needs a new endpoint configuration."""

@@ -173,7 +173,7 @@ def _rollback(alarms: Sequence[str]) -> dict[str, Any]:
 
 
 def _time_limit_s(waits_s: int) -> int:
-    """Longer than all waits together, within 600 to 28,800 s."""
+    """Time limit of a deployment, seconds: longer than all its waits together, within 600 to 28,800."""
     return max(LIMIT_LOW_S, min(LIMIT_HIGH_S, waits_s + PROVISION_S))
 
 

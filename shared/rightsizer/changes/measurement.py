@@ -30,7 +30,7 @@ ENOUGH = 200
 
 
 def add_measurements(change: Change, live: LiveState, now: datetime) -> Change:
-    """The change with the instance hours since the last look, and what its requests say. Nothing before it turned.
+    """The change with the instance hours since the last look and the figures of its requests; none before its update.
 
     The live count is taken to have run since the look before: autoscaling moves it in between, and the looks are an
     hour apart at most on the first day.

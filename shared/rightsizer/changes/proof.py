@@ -75,7 +75,7 @@ class WakeUp:
 
     first: ServicePeriod
     periods: int
-    """From the first to the last in which requests waited without an instance, or failed."""
+    """Periods from the first to the last in which requests waited without an instance, or failed."""
     wait_s: float
     """The longest that a request waited, as far as it was published."""
     expired: float
@@ -156,7 +156,7 @@ def wake_figures(change: Change, parts: Sequence[Periods]) -> dict[str, float]:
 
 
 def wake_text(change: Change, parts: Sequence[Periods]) -> str:
-    """How often it woke, as the end of a sentence; empty where it did not."""
+    """Clause on how often the endpoint woke since the change; empty where it never did."""
     served = [wake for rows in parts for wake in _wake_ups_since(change, rows) if wake.served] if sleeps(change) else []
     if not served:
         return ""

@@ -65,7 +65,7 @@ class AutoscalingBounds(Addable):
         return plan_tracking(approved) if approved.change.option.target.metric else plan_bounds(approved)
 
     def saves_nothing(self, context: EvaluationContext) -> Reason | None:
-        """Only where a minimum can be lowered or a policy added, and the load changes."""
+        """Why autoscaling saves nothing: no minimum to lower, no policy to add, or a load that never changes."""
         from rightsizer.recommender.alternatives import even_hours_reason
         from rightsizer.recommender.scaling_options import no_tracking_reason
 

@@ -33,7 +33,7 @@ class Routing(Addable):
         return plan_new_config(approved)
 
     def saves_nothing(self, context: EvaluationContext) -> Reason | None:
-        """Only where requests go to instances at random, and nobody else sets the count."""
+        """Why other routing saves nothing: autoscaling sets the count, or requests are not routed at random."""
         if context.endpoint.scaling:
             return Reason(Code.AUTOSCALED, "fewer instances behind another routing, but autoscaling sets the count")
         return (

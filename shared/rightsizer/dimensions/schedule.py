@@ -67,7 +67,7 @@ class Schedule(Addable):
         return PlannedChange(before, plan)
 
     def saves_nothing(self, context: EvaluationContext) -> Reason | None:
-        """Only without autoscaling, where the hours of the day differ."""
+        """Why a schedule saves nothing: autoscaling sets the count, or the hours of the day are alike."""
         from rightsizer.recommender.alternatives import even_hours_reason
 
         if context.endpoint.scaling:

@@ -97,7 +97,7 @@ def busy_seconds(demand: Demand) -> float:
 
 
 def serverless_reason(demand: Demand, usd: Decimal) -> Reason:
-    """Why serverless is named but not offered: its price is not in the table. The break-even needs none."""
+    """Reason that names serverless inference without offering it: its price is unknown, its break-even is not."""
     seconds = busy_seconds(demand)
     limit = f"{float(usd) / (SERVERLESS_GB * seconds):.5f}" if seconds > 0 else "any price"
     return Reason(

@@ -43,7 +43,7 @@ class FindingItem:
     owner: str = ""
     """Person or team that its tags name; empty when nobody is."""
     next_step: str = ""
-    """What its owner can do, in one clause, such as ``use ml.c5.xlarge``; empty where the finding's advice says it."""
+    """What the owner can do, in one clause, such as ``use ml.c5.xlarge``; empty where the finding's advice says it."""
 
     def __post_init__(self) -> None:
         not_empty("FindingItem.name", self.name)
@@ -105,7 +105,7 @@ class WarmPoolUse:
     kept: int
     """Pools that waited for another run."""
     reused: int
-    """Of those the ones that another run took over."""
+    """Pools that another run took over."""
     unused_s: float
     """Billed seconds of the other ones, of one instance."""
     instance_type: str

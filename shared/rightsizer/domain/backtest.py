@@ -32,9 +32,9 @@ class Hindsight:
     """Requests over the objective at the bound of the slowdown; None where nothing could be replayed: no whole day yet,
     or no latency was published."""
     late_likely: int | None
-    """The same at the middle of the slowdown; the same number where the instance type stays."""
+    """Late requests at the middle of the slowdown; as many as at its bound where the instance type stays."""
     late_before: int | None
-    """The same on the fleet that really ran."""
+    """Late requests on the fleet that really ran."""
     objective_s: float | None
     """The p95 to keep, as the recommendation knew it."""
     strain: Replay | None
@@ -92,7 +92,7 @@ class Backtest:
 
     endpoint: str
     changes: tuple[BacktestChange, ...]
-    """Oldest first."""
+    """Changes that automatic mode would have made, oldest first."""
     last: Recommendation | None
     """The recommendation of the last morning that was judged; None without a day of datapoints."""
     mornings: Mapping[str, int]
@@ -126,7 +126,7 @@ class Calibration:
     brier: float | None
     """Mean of (stated chance of harm - harm)^2, harm being 0 or 1: 0 is best. None where none can be told."""
     brier_without: float | None
-    """The same for somebody who calls every change harmless."""
+    """Score of a forecast that calls every change harmless."""
     promised_late: float | None
     """Share of the requests over the objective as the replays promised, weighted by the requests that came; 0..1."""
     seen_late: float | None

@@ -43,7 +43,7 @@ class Course(StrEnum):
     BACK = "back"
     """Towards the old configuration, because the new one proved bad or somebody asked."""
     CLOSE = "close"
-    """Nothing that serves is changed any more: autoscaling goes back, temporary things go away."""
+    """Towards the end: autoscaling goes back, temporary resources go away, and nothing that serves is changed."""
 
 
 class FailureClass(StrEnum):
@@ -93,7 +93,7 @@ class JournalEvent(StrEnum):
     MOVED = "moved"
     """What the plan stands on changed, so that it is planned again."""
     STEER = "steer"
-    """It takes another course, or passes a milestone."""
+    """The change takes another course, or passes a milestone."""
     APPLIED = "applied"
     """Autoscaling was given back whole on the new configuration."""
     FINISH = "finish"
@@ -116,7 +116,7 @@ class JournalEvent(StrEnum):
     IMAGES = "images"
     """The rollback brings other code."""
     JUDGEMENT = "judgement"
-    """It was told that the change waits for a recommendation."""
+    """People were told that the change waits for a recommendation."""
     INCIDENT = "incident"
     """A message that a resource is left without its autoscaling; the resource is the detail."""
     INCIDENT_OVER = "incident-over"

@@ -181,7 +181,7 @@ class ComponentUsage:
     most_copies: float | None = None
     """Most copies that ran while calls came, of an autoscaled component; None where that was not published."""
     by_day: tuple[ComponentDay, ...] = ()
-    """Oldest first, from the first period with utilisation on."""
+    """Days from the first period with utilisation on, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

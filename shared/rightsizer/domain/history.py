@@ -22,7 +22,7 @@ class PastEnd(StrEnum):
 
     PROVEN = "proven"
     APPLIED = "applied"
-    """It stands, but too few requests came to prove it."""
+    """The change stands, but too few requests came to prove it."""
     ROLLED_BACK = "rolled-back"
     """The new fleet served, and the old one serves again."""
     UPDATE_FAILED = "update-failed"
@@ -30,9 +30,9 @@ class PastEnd(StrEnum):
     HANDED_OVER = "handed-over"
     """A person had to help; which fleet serves is not known."""
     TESTED = "tested"
-    """It was a shadow test: what serves did not change."""
+    """A shadow test ended: what serves did not change."""
     RUNNING = "running"
-    """It has not ended yet."""
+    """The change has not ended yet."""
 
 
 WITHOUT_ARRIVAL = frozenset({PastEnd.TESTED, PastEnd.UPDATE_FAILED})
@@ -67,7 +67,7 @@ class PastChange:
     promised_slowdown: float | None = None
     """GPU seconds of a request on the new type over the old one, as the decision took them to be."""
     realised_slowdown: float | None = None
-    """The same as it was measured; None where too few requests were."""
+    """That ratio as it was measured; None where too few requests were."""
     demand: float | None = None
     """GPU seconds per second at the time, to notice that the demand has changed since."""
     framework: str = ""
@@ -105,7 +105,7 @@ class PastChange:
     late_share: float | None = None
     """Share of late requests that a person accepted with it, 0..1; None where none was told."""
     grows: bool = False
-    """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
+    """Whether the change gave what the load needed beyond the owner's fleet; the owner's is the larger one since."""
     tracked: bool = False
     """Whether it added target tracking: `to_count` is the minimum of that, and `mean_instances` what ran."""
 
@@ -229,7 +229,7 @@ class History:
     """Past changes of one endpoint, and of the account it belongs to."""
 
     endpoint: tuple[PastChange, ...] = ()
-    """Oldest first."""
+    """Changes of the endpoint, oldest first."""
     account: tuple[PastChange, ...] = ()
     """Of other endpoints; what they teach is shared by framework."""
     tests_this_month: int = 0

@@ -42,10 +42,10 @@ class HoursState(StrEnum):
     """Where an endpoint with office hours stands; the values are stored."""
 
     RUNNING = "running"
-    """It runs as before, and nothing of ours is under way."""
+    """The endpoint runs as before, and no stop or start is under way."""
     STOPPING = "stopping"
     STOPPED = "stopped"
-    """It is deleted, and everything that brings it back is stored."""
+    """The endpoint is deleted, and everything that brings it back is stored."""
     STARTING = "starting"
     HANDED_OVER = "handed-over"
     """A person was told, with the commands; nothing is done by itself any more."""
@@ -90,7 +90,7 @@ class EndpointBefore:
     alarms: tuple[Mapping[str, Any], ...] = ()
     """Bodies of the alarms that name the endpoint or start its policies, in the API's own form."""
     deployed_config: str = ""
-    """What it ran when it was stopped, where that was the fallback; empty: `config_name`."""
+    """Configuration that served at the stop, where that was the fallback; empty: `config_name`."""
     fallback_config: str = ""
     """Configuration of another type that its owner named for mornings without capacity; empty: none."""
     fallback_body: Mapping[str, Any] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class HoursRecord:
     serving_at: datetime | None = None
     """When the present start was first seen in service."""
     last_start: Start | None = None
-    """None where somebody else created what was last seen in service."""
+    """The start that was last seen in service; None where somebody else created the endpoint."""
     starts: tuple[float, ...] = ()
     """Seconds from CreateEndpoint to InService of its own last starts."""
     stopped_times: tuple[StoppedTime, ...] = ()

@@ -35,7 +35,6 @@ class TrainingJob:
     owner: str
     status: str
     """``InProgress``, ``Completed``, ``Failed``, ``Stopping``, ``Stopped``."""
-    secondary: str
     spot: bool
     instance_type: str
     instance_count: int
@@ -119,7 +118,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class NoHandover:
-    """Nothing to hand over, and why."""
+    """No handover, and the reason."""
 
     subject: str
     reason: Reason

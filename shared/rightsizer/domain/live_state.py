@@ -42,9 +42,9 @@ class ReservationSight:
     """Training plan that the instances of an endpoint run in (`MlReservationArn`)."""
 
     status: str
-    """Only one that is ``Active`` starts instances (guide, training-plan-utilization-for-inference-endpoints)."""
+    """Only a plan that is ``Active`` starts instances (guide, training-plan-utilization-for-inference-endpoints)."""
     ends_at: datetime | None = None
-    """None where AWS does not say."""
+    """End of the plan; None where AWS does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class LiveState:
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of each component that run; `MOVING` while one is being changed."""
     components: Mapping[str, ComponentSight] = field(default_factory=dict)
-    """Those of which placement or copies are changed; one that does not exist is left out."""
+    """Components whose placement or copies the change changes, by name; without those that do not exist."""
     verdict: ProofVerdict | None = None
     hold: Hold | None = None
     """The window or an incident alarm; looked at until the turn has arrived."""
@@ -271,7 +271,7 @@ def _bounds(target: ScalableTarget) -> tuple[int, int, dict[str, bool]]:
 
 
 def _suspended(state: Mapping[str, bool]) -> dict[str, bool]:
-    """Only what is suspended: AWS reports the rest as false or leaves it out."""
+    """Scaling activities that are suspended: AWS reports the others as false or leaves them out."""
     return {key: True for key, value in state.items() if value}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.proposal import Proposal
     from rightsizer.domain.report import Report
+
+
+type SafeTell = Callable[[str, str], bool]
+"""Sends a notice, subject and body; whether a channel took it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class CapacityChangeMessage:
     page: str = ""
     """Where its details page is kept; empty where it is not."""
     misread: tuple[str, ...] = ()
-    """As in `ProposalMessage`."""
+    """Settings that could not be understood, as in `ProposalMessage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class ReportMessage:
     undelivered: str = ""
     """Why Slack did not take the report; empty where Slack did, or was not asked."""
     misread: tuple[str, ...] = ()
-    """As in `ProposalMessage`."""
+    """Settings that could not be understood, as in `ProposalMessage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Notice:
     subject: str
     body: str
     misread: tuple[str, ...] = ()
-    """As in `ProposalMessage`."""
+    """Settings that could not be understood, as in `ProposalMessage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,9 @@ class DigestLine:
     saving_usd_per_month: Decimal
     """Of everything that its approval covers; negative for growth, 0 where nothing can be offered."""
     state: str = "pending"
-    """Of the proposal (`ProposalState`), as it moves."""
+    """State of the proposal (`ProposalState`), as it moves."""
     measured_usd_per_month: Decimal | None = None
-    """What its change saves as it was measured; None until it was."""
+    """Measured saving of the proposal's change; None until it was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Digest:
 
     lines: tuple[DigestLine, ...]
     misread: tuple[str, ...] = ()
-    """As in `ProposalMessage`."""
+    """Settings that could not be understood, as in `ProposalMessage`."""
     channel: str = ""
     """The channel of the policy document that its proposals go to; empty for the one that is nobody's own."""
 
@@ -106,7 +110,7 @@ class Gathering:
     lines: tuple[DigestLine, ...] = ()
     channel: str = ""
     ts: str = ""
-    """Of the digest; empty while there is none."""
+    """Slack's time stamp of the digest; empty while there is none."""
     claimed_at: datetime | None = None
     """When an invocation set out to post it."""
     version: int = 0
@@ -118,7 +122,7 @@ class SleepMessage:
 
     note: SleepNote
     misread: tuple[str, ...] = ()
-    """As in `ProposalMessage`."""
+    """Settings that could not be understood, as in `ProposalMessage`."""
 
 
 type Message = ProposalMessage | CapacityChangeMessage | ReportMessage | Notice | Digest | SleepMessage

@@ -56,7 +56,7 @@ class Saving:
     endpoint: str
     owner: str
     proposal_id: str = ""
-    """Whose recommendation promises it; empty where it was not asked, and the endpoint's latest recommendation does."""
+    """Proposal that promises the saving; empty where none was made, and the latest recommendation promises it."""
     account: str = ""
     region: str = ""
     number: int = 1
@@ -113,7 +113,7 @@ class MoneyRow:
     spend: Decimal | None = None
     """What runs costs a month; None without a price."""
     without_changes: Decimal | None = None
-    """What it would cost a month without the changes that are in force; never below `spend`."""
+    """What the endpoint would cost a month without the changes that are in force; never below `spend`."""
     utilised: Decimal | None = None
     """Part of the spend that works; None where that is not known, as is `reserve` then."""
     reserve: Decimal | None = None
@@ -194,9 +194,9 @@ class DayMoney:
 
     start: datetime
     spent: Decimal | None
-    """None where too little of the spend is known for the whole day: a gap, never a zero."""
+    """Spend of the day; None where too little of it is known for the whole day: a gap, never a zero."""
     would_have_cost: Decimal | None
-    """The same without our changes."""
+    """Spend of the day without our changes; None as for `spent`."""
     endpoints: int
     """Endpoints that are known for the whole day."""
 

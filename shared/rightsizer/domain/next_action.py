@@ -19,7 +19,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to write now; look again then."""
+    """No write now; look again at `until`."""
 
     until: datetime
     why: str

@@ -270,7 +270,7 @@ class Option:
     mean_instances: float | None = None
     """Instances on average that `usd_per_month` pays for, autoscaling included; None: as the target counts."""
     promise: Promise | None = None
-    """None where nothing was reckoned: what a person asked for, a return, a deletion."""
+    """Promised effect; None where none was computed: what a person ordered, a restore, a deletion."""
     test_usd: Decimal = Decimal(0)
     """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
     test_hours: float | None = None

@@ -46,7 +46,7 @@ class Occurrence:
     """Something that happened and is worth telling: an interruption, a roll-back, a refusal."""
 
     key: str
-    """The same occurrence has the same key, however often it is delivered."""
+    """Key of the occurrence, one and the same however often it is delivered."""
     at: datetime
     kind: str
     subject: str
@@ -86,7 +86,7 @@ class SpeedOutcome:
     promised: float | None
     """The most likely slowdown, as the decision took it to be; None where none was promised."""
     bound: float | None
-    """What it was to stay within; None where that was not recorded."""
+    """Largest slowdown that was promised; None where that was not recorded."""
     measured: float
     ratio: float | None
     """Measured over promised: above 1 it was slower than promised."""
@@ -117,7 +117,7 @@ class SpeedSummary:
     bounded: int
     """Outcomes with a recorded bound."""
     beyond: int
-    """Those of them that were slower than it."""
+    """Outcomes that were slower than their bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class RiskLevel:
     n: int
     """Changes that were proven, or fell short; at least one."""
     fell_short: int
-    """Those of them that went back for how they served, were to and could not, or were restored from later."""
+    """Changes that went back for how they served, should have and could not, or were undone by a later one."""
     low: float
     high: float
     """Between these, 0..1, the chance lies at 95 % confidence (Clopper and Pearson, 1934)."""
@@ -155,10 +155,10 @@ class TrackRecord:
     ended: int
     """Changes and shadow tests that ended."""
     outcomes: tuple[SpeedOutcome, ...]
-    """Those with a measured slowdown, newest first."""
+    """Ended changes and tests with a measured slowdown, newest first."""
     overall: SpeedSummary
     frameworks: tuple[SpeedSummary, ...]
-    """Of those with outcomes that were promised, the largest number first."""
+    """Frameworks with promised outcomes, the one with the most first."""
     endpoints: tuple[SpeedSummary, ...]
     changes: int
     """Changes that ended, without the tests."""
@@ -167,7 +167,7 @@ class TrackRecord:
     brier: float | None
     """Mean of (stated chance at most - fell short)^2 over the changes that tell: 0 is best. None where none tells."""
     brier_without: float | None
-    """The same for somebody who calls every change harmless."""
+    """Score of a forecast that calls every change harmless."""
 
     def __post_init__(self) -> None:
         aware("TrackRecord.since", self.since)

@@ -90,7 +90,7 @@ class Policy:
     measured_error: float = 0.08
     """Of a slowdown that a test of two hours measured (decision 32)."""
     served_error: float = 0.03
-    """The same for a ratio that production requests on the type showed: they are far more than a test's."""
+    """Error of a slowdown that production requests on the type showed: they are far more than a test's."""
     other_type_spread: float = 0.25
     """Spread given to a ratio learnt on another type of the same endpoint: the bound over phi again."""
     shrinkage: int = 20
@@ -99,7 +99,7 @@ class Policy:
     rho_many: float = 0.85
     """Load above which a fleet has a high risk of capacity: behind the least busy of several, waiting rises steeply."""
     rho_one: float = 0.6
-    """The same for one instance, where nothing levels the load: a request waits about as long as it is served."""
+    """That load for one instance, where nothing levels it: a request waits about as long as it is served."""
     objective_factor: float = 1.1
     """Without a declared objective, *as today*: max(this x p95, p99) of the look-back. Callers hardly see a tenth."""
     objective_most: float = 1.25
@@ -112,7 +112,7 @@ class Policy:
     excess_share: float = 0.003
     """Requests over the objective, beyond today's, that a choice may cause: less than `error_share`."""
     late_budget: float = 0.002
-    """The same of all our changes together, below what one choice may cause: one that causes all it may is noticed."""
+    """That share for all our changes together: less than one choice may cause, so that such a choice is noticed."""
     late_a_week: float = 2.0
     """Requests a week that may be late behind a declared objective where these shares of them are fewer: the roll-back
     alarms hear the third."""
@@ -170,9 +170,9 @@ class Policy:
     confidence_propose: float = 1.0
     """Days' worth of evidence before anybody is asked: each hour of the day was seen."""
     confidence_apply: float = 3.0
-    """The same before a count is applied: as many as `days_for_hours`."""
+    """Days' worth of evidence before a count is applied: as many as `days_for_hours`."""
     confidence_smaller: float = 7.0
-    """The same before another type is: each day of the week was seen."""
+    """Days' worth of evidence before another type is applied: each day of the week was seen."""
     risk_propose: int = 3
     """Performance risk above which nobody is asked: it would fail in one case of five or more."""
     risk_apply: int = 1
@@ -342,7 +342,7 @@ class BudgetShare:
     day: str
     """The UTC day, such as ``2026-11-02``."""
     usd: Decimal
-    """What its switch costs, US dollars."""
+    """Cost of the change's switch, US dollars."""
     room: Room
     """What the day needs to have left."""
     limit: str

@@ -40,7 +40,7 @@ class PolicyKey:
 
     kind: KeyKind
     about: str
-    """What it sets, for people."""
+    """What the key sets, in words for people."""
     default: str
     """What holds where nobody says anything."""
     least: float = 0

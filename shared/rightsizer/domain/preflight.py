@@ -89,7 +89,7 @@ class PreflightInput:
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of the components that the option is about."""
     components: Mapping[str, ComponentSight] = field(default_factory=dict)
-    """Those of which the option changes the placement; one that does not exist is left out."""
+    """Components whose copies or placement the option changes, by name; without those that do not exist."""
     registry: Mapping[str, ImageSight] = field(default_factory=dict)
     """By name of each image with a tag, what it means today; empty where nothing is deployed."""
     passes: RolePass | None = None

@@ -121,7 +121,7 @@ class PriceTable:
     notes: tuple[Reason, ...] = ()
     """What could not be asked (the Price List API, the Savings Plans), and why."""
     serverless: ServerlessPrice | None = None
-    """None where no price of serverless inference is known in the Region."""
+    """Price of serverless inference; None where none is known in the Region."""
 
     def find(self, instance_type: str) -> Price | None:
         """The price, or None when the type has none and so is no candidate."""

@@ -30,7 +30,7 @@ class Needs:
     host_memory_gib: float
     vcpu: float
     type_memory_gib: float
-    """GiB of the host that it runs on."""
+    """Memory of one host of the instance type that runs, GiB."""
     type_vcpu: int
     framework: str
 
@@ -112,7 +112,7 @@ class Replay:
     memory_margin_gib: float | None
     """GiB of one GPU beyond the need with its margin; None where the need is not known."""
     requests_over_objective: int
-    """Of those that were replayed."""
+    """Replayed requests whose latency was over the objective."""
     hourly_load: tuple[float | None, ...] = ()
     """Predicted load per hour, 0..1 of the option's capacity, oldest first; None where the requests are unknown."""
     requests: int = 0
@@ -133,7 +133,7 @@ class VariantFinding:
     instance_count: int
     weight: float
     usd_per_month: Decimal | None
-    """None where its price is not known."""
+    """Cost of the variant; None where the price of its instances is not known."""
     finding: Finding
     reason: Reason
     gate: Gate
@@ -152,7 +152,7 @@ class ComponentDay:
 
     day: date
     requests: float | None
-    """None where no utilisation was published on that day: unknown, not zero."""
+    """Requests of the day; None where no utilisation was published on it: unknown, not zero."""
     gpu: float | None = None
     """Mean share of the accelerators that it reserved, 0..1; None where that was not published."""
 
@@ -177,13 +177,13 @@ class ComponentFinding:
     figures: Mapping[str, str] = field(default_factory=dict)
     """Name and figure with its unit, for people."""
     advice: str = ""
-    """What its owner can do that rightsizer does not, with the command; empty where there is nothing."""
+    """What the component's owner can do and rightsizer does not, with the command; empty where there is nothing."""
     withheld: str = ""
     """Why its tags let nobody approve other copies of it, with the command that allows it; empty where they do."""
     minimum: int | None = None
     """Copies below which its autoscaling does not go, where `needed` is another minimum; None for fixed copies."""
     by_day: tuple[ComponentDay, ...] = ()
-    """Oldest first."""
+    """Days of the look-back, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +232,13 @@ class Recommendation:
     """When a shadow test sees most; None where no hour stands out, and in what was stored before decision 37."""
     notes: tuple[Reason, ...] = ()
     needs: Needs | None = None
-    """What it would ask of a card shared with others; None where it cannot share."""
+    """What the endpoint would ask of a GPU that it shares; None where it cannot share one."""
     beside: tuple[str, ...] = ()
     """Other production variants, each with its count and type; evidence and replay are of `variant` alone."""
     owned_by: str = ""
     """The stack or tool in whose source a change is made, and undone; empty where there is none."""
     environment: EnvironmentReading | None = None
-    """What its tags say of its environment, and what that changed; None where nothing was judged."""
+    """What the tags say of the endpoint's environment, and what that changed; None where nothing was recommended."""
     variants: tuple[VariantFinding, ...] = ()
     """Every production variant where there are several; empty in what was stored before they were judged."""
     stages: tuple[Option, ...] = ()
@@ -247,7 +247,7 @@ class Recommendation:
     components: tuple[ComponentFinding, ...] = ()
     """Every inference component; empty for other kinds, and where they could not be listed (then a note says so)."""
     packing: ComponentPacking | None = None
-    """None where a component or its instance type is not known."""
+    """Copies packed onto instances; None where a component or its instance type is not known."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)
@@ -334,6 +334,6 @@ class WeekSignals:
     """Of one GPU."""
     p95_s: tuple[float | None, ...]
     then_percent: tuple[float | None, ...] = ()
-    """The same hours replayed on the candidate, 100 is all that it can."""
+    """Load of the same hours replayed on the candidate; 100 is all that it can carry."""
     then_gib: float | None = None
     """GiB that one GPU of the candidate has for a model."""

@@ -96,7 +96,7 @@ class LookAt:
     fleet: int = 0
     """Endpoints of the account when a full sweep sent this page; 0 when that is not known."""
     listed: tuple[ListedEndpoint, ...] = ()
-    """Those of them that a sweep saw in service, at `at` or later."""
+    """Endpoints of the page that a sweep saw in service, at `at` or later."""
     kind: Literal["look-at"] = "look-at"
 
     def __post_init__(self) -> None:

@@ -105,10 +105,6 @@ class Series:
             values[low:high] = self.values[low + offset : high + offset]
         return values
 
-    def present(self) -> Iterator[float]:
-        """The datapoints that exist, in order."""
-        return (v for v in self.values if v == v)
-
     @property
     def end(self) -> datetime:
         """The end of the last period."""
@@ -188,7 +184,7 @@ OF_EACH_GPU = (MetricStatistic("GPUUtilization", "Average"), MetricStatistic("GP
 
 
 def unread_reason(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:
-    """Why what was published is not all known, or None. That nothing was published is an answer. Total."""
+    """Why some published datapoints are not known, or None. An endpoint that published none is fully known."""
     for window in windows:
         match window:
             case MetricWindow(notes=(first, *_)):

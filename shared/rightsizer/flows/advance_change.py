@@ -119,7 +119,7 @@ class ChangeAdvancer:
         return rollback.enlarge(change, endpoint, wanted, given, now)
 
     def _known_quotas(self) -> Mapping[str, int]:
-        """By type; unknown where they cannot be read now, since a return must not wait for them."""
+        """Quotas by instance type; none where they cannot be read now, since a rollback must not wait for them."""
         try:
             return self.quotas.endpoint_quotas()
         except RightsizerError as error:
@@ -172,7 +172,7 @@ class ChangeAdvancer:
         return change if told is change else self.journal.save(told)
 
     def _replan(self, change: Change, move: Replan, now: datetime) -> Change:
-        """Nothing serves differently yet. What was made for the plan before is made again, or stays and is listed."""
+        """Make the plan again, before anything serves differently. What the plan before made stays and is listed."""
         made = self.starter.plan_again(change, now, self.catalogue, self.limits)
         if not isinstance(made, Change):
             reason = replace(made[0], sentence=f"{move.reason.sentence}; {'; '.join(r.sentence for r in made)}")

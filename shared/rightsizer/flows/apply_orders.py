@@ -178,12 +178,12 @@ def _start_capacity_change(apply: Apply, move: CapacityChangeMoved, now: datetim
     try:
         done: CapacityChange = apply.capacity_changes.start(move.capacity_change.id, now)
     except InputError as error:
-        logger.warning("no capacity change", extra={"errand": move.capacity_change.id, "why": str(error)})
+        logger.warning("no capacity change", extra={"capacity_change": move.capacity_change.id, "why": str(error)})
     except RightsizerError as error:
-        logger.warning("not started", extra={"errand": move.capacity_change.id, "why": str(error)})
+        logger.warning("not started", extra={"capacity_change": move.capacity_change.id, "why": str(error)})
         return [move.sequence]
     else:
-        logger.info("capacity change", extra={"errand": done.id, "state": done.state, "outcome": done.outcome})
+        logger.info("capacity change", extra={"capacity_change": done.id, "state": done.state, "outcome": done.outcome})
     return []
 
 

@@ -20,6 +20,7 @@ from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, has_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import MOVING, AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
+from rightsizer.domain.message import SafeTell
 from rightsizer.domain.option import ORDERED, OptionKind
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
@@ -29,7 +30,6 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.tags import declared_p95_s
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
-from rightsizer.flows.notify import SafeTell
 from rightsizer.flows.read_state import copied_component_requests
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
@@ -172,7 +172,7 @@ class ChangeStarter:
         return planned.apply_to(change, now) if isinstance(planned, plan.PlannedChange) else planned
 
     def start_hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
-        """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
+        """Why the first write that changes what serves must wait, or None; asked until the update has arrived."""
         begun = change.turned_at is not None or change.course is not Course.FORWARD
         if begun or change.option.restores or change.plan.kind is PlanKind.DELETE:
             return None

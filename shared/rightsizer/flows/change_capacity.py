@@ -90,18 +90,18 @@ class CapacityChanges:
         """
         done = []
         for capacity_change_id in self.book.due(now):
-            errand = attempt(
+            advanced = attempt(
                 "carrying a capacity change on", capacity_change_id, partial(self._continue, capacity_change_id, now)
             )
-            if isinstance(errand, Failure):
+            if isinstance(advanced, Failure):
                 stuck = Occurrence(
-                    f"stuck#{capacity_change_id}#{now:%Y-%m-%d}", now, "errand-stuck", capacity_change_id, str(errand)
+                    f"stuck#{capacity_change_id}#{now:%Y-%m-%d}", now, "errand-stuck", capacity_change_id, str(advanced)
                 )
                 tell_once(
                     self.ledger, self.notifier, stuck, f"capacity change {capacity_change_id} could not be carried on"
                 )
-            elif errand is not None:
-                done.append(errand)
+            elif advanced is not None:
+                done.append(advanced)
         return tuple(done)
 
     def _continue(self, capacity_change_id: str, now: datetime) -> CapacityChange | None:
@@ -123,7 +123,8 @@ class CapacityChanges:
             return self.book.load(capacity_change.id) or capacity_change  # somebody else goes on with it
         except RightsizerError as error:
             logger.warning(
-                "a capacity change cannot be looked at", extra={"errand": capacity_change.id, "why": str(error)}
+                "a capacity change cannot be looked at",
+                extra={"capacity_change": capacity_change.id, "why": str(error)},
             )
             known = self.book.load(capacity_change.id) or capacity_change
             note = Entry(now, JournalEvent.LOOK, "noted", str(error)[:500])

@@ -75,7 +75,7 @@ class BatchPorts:
 
 @dataclass(slots=True)
 class _Wishes:
-    """Which messages ask for which endpoint, by why and by the fleet's size."""
+    """Messages that ask for an evaluation, by reason, size of the fleet and endpoint."""
 
     asked: dict[tuple[EvaluationReason, int], dict[str, list[str]]] = field(default_factory=dict)
 

@@ -257,7 +257,7 @@ def _ask(ports: CapacityPorts, group: AutoScalingGroup, option: CapacityOption, 
     if ports.capacity_changes.add(capacity_change):
         logger.info(
             "asked about a group",
-            extra={"errand": capacity_change.id, "group": group.name, "state": capacity_change.state},
+            extra={"capacity_change": capacity_change.id, "group": group.name, "state": capacity_change.state},
         )
 
 

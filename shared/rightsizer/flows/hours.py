@@ -202,7 +202,7 @@ class HoursKeeper:
         return self._tell(record, key, f"{name} runs and stays on", f"{text}{remove}", now)
 
     def _keep_on(self, record: HoursRecord, reason: Reason, now: datetime) -> HoursRecord:
-        """It runs. Saved where that is news; a tag or a refusal that stays is told once."""
+        """Let the endpoint run. The record is saved where that is news; a reason that stays is told once."""
         if reason.code not in PASSING | {Code.SAFE_TO_APPLY, Code.OUTSIDE_WINDOW}:
             text = f"{reason.sentence}. Its hours are {record.hours!r}; this is said once."
             subject = f"{record.ref.name} is not stopped by its hours"

@@ -1,17 +1,13 @@
 """Messages that may fail: a refused message loses neither a journal nor another change."""
 
-from collections.abc import Callable
 from functools import partial
 
-from rightsizer.domain.message import Notice
+from rightsizer.domain.message import Notice, SafeTell
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import Notifier
 from rightsizer.telemetry import count, logger
-
-type SafeTell = Callable[[str, str], bool]
-"""Sends a notice, subject and body; whether it was taken."""
 
 
 def catch_send_errors(notifier: Notifier) -> SafeTell:

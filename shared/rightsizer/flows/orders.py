@@ -135,7 +135,7 @@ class Orders:
 
 
 class ProposalStore(Protocol):
-    """Where such a proposal is put."""
+    """Keeps proposals that a person ordered."""
 
     def order(self, proposal: Proposal) -> bool:
         """Open it as the endpoint's only open proposal; False when it was there, or another is being carried out."""

@@ -7,7 +7,7 @@ is logged once: nobody waits for a picture, and it is not tried again.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Protocol
 
 from rightsizer.domain.hardware import Catalogue
@@ -47,7 +47,7 @@ class Uploads(Protocol):
 
 
 class PictureBoard(Protocol):
-    """Where the message stands."""
+    """The channel that holds the message."""
 
     def update(self, ref: MessageRef, message: ProposalMessage) -> None:
         """Let the message show what it says now."""
@@ -132,7 +132,7 @@ def read_series(ports: PicturePorts, recommendation: Recommendation) -> WeekSign
     evidence = recommendation.evidence
     if evidence is None:
         return None
-    end = _whole_hour(evidence.end)
+    end = evidence.end.replace(minute=0, second=0, microsecond=0)
     start = end - timedelta(days=DRAWN_DAYS)
     metric_request = MetricRequest(recommendation.ref.name, recommendation.variant, (GPU, MEMORY, P95))
     (window,) = ports.metrics.read([metric_request], start, end, HOUR_S)
@@ -167,7 +167,3 @@ def _last[T](values: Sequence[T], hours: int) -> tuple[T | None, ...]:
     """As many values as hours, the last ones; what is missing at the beginning is None."""
     kept = tuple(values)[-hours:]
     return (*(None,) * (hours - len(kept)), *kept) if kept else ()
-
-
-def _whole_hour(at: datetime) -> datetime:
-    return at.replace(minute=0, second=0, microsecond=0)

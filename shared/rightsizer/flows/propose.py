@@ -191,7 +191,7 @@ def _is_message_half_sent(message_ref: MessageRef) -> bool:
 def _try_move(
     ports: ProposePorts, move: ProposalMoved | CapacityChangeMoved, now: datetime, thread: MessageRef
 ) -> MessageRef | bool:
-    """Where the message stands that tells the move; or whether people know of it."""
+    """The message that tells the move, or whether people know of the move."""
     if isinstance(move, ProposalMoved) and move.problem:
         logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
         count(RecordsMalformed=1)
@@ -293,7 +293,7 @@ def _start_drawing(ports: ProposePorts, identity: str) -> None:
 def _on_the_board(
     ports: ProposePorts, identity: str, message: ProposalMessage | CapacityChangeMessage, message_ref: MessageRef | None
 ) -> MessageRef:
-    """Where the message now stands: updated, or posted and noted at once, so that a retry updates it."""
+    """The message after its update, or newly posted and noted at once, so that a retry updates it."""
     try:
         if message_ref and message_ref.ts and _try_update(ports.board, message_ref, message):
             _note_that_slack_takes(ports)

@@ -91,7 +91,7 @@ class HoursReader:
     def stop_input(
         self, record: HoursRecord, tags: Mapping[str, str], now: datetime, others: Iterable[HoursRecord] = ()
     ) -> StopInput | Reason:
-        """Everything that a stop is refused by; a reason where the endpoint is gone. ReadError."""
+        """Facts that allow or refuse a stop; a reason where the endpoint is gone. Raises ReadError."""
         ports, ref = self.ports, record.ref
         seen = ports.changer.endpoint(ref.name)
         if isinstance(seen, Gone):

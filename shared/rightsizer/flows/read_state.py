@@ -18,13 +18,13 @@ from rightsizer.changes.stages import NewestRecommendation, action_in_place, pro
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.endpoint import has_digest
 from rightsizer.domain.live_state import MOVING, EndpointSight, Gone, LiveState, ProofVerdict
+from rightsizer.domain.message import SafeTell
 from rightsizer.domain.next_action import Do, NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import PermissionMissingError, UnreadableError
-from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, RecommendationStore
 from rightsizer.telemetry import count
@@ -198,7 +198,7 @@ def _images_resolved_again(
 
 
 def _stop_action(change: Change, reason: Reason) -> Steer:
-    """Nothing was deployed: refused, or rolled back where something was taken away or rolled, and goes back."""
+    """End of a change that deployed nothing: refused, or rolled back where autoscaling or a component was touched."""
     touched = may_have_changed_autoscaling(change)
     text = f"{reason.sentence}; seen right before the deployment, after the preflight, and it was not made"
     if touched:

@@ -27,12 +27,12 @@ from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, J
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
+from rightsizer.domain.message import SafeTell
 from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import time_text
-from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
 

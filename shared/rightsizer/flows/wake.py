@@ -43,7 +43,7 @@ class WakeAnswer:
     wakes_left: int
     """Wakes that the endpoint may still be given within 24 hours."""
     times: WakeTimes | None = None
-    """None where it was refused, or where it is for good."""
+    """When the endpoint serves; None where the wake was refused, or is for good."""
     reason: Reason | None = None
     """Why it was refused, or why it adds nothing; None where it is recorded."""
     by_hand: tuple[str, ...] = ()

@@ -89,7 +89,7 @@ class Journal(Protocol):
         ...
 
     def last_lasting_change(self, endpoint: str) -> str:
-        """The same, shadow tests aside: they leave what serves as it was. ReadError."""
+        """Id of the last change that wrote anything, shadow tests aside: they leave what serves. Raises ReadError."""
         ...
 
     def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
@@ -166,7 +166,7 @@ class Changer(Protocol):
         ...
 
     def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
-        """By role of these models, and of `roles`: whether it may describe alarms; None where nobody could ask."""
+        """Whether each role of the models, and of `roles`, may describe alarms; None where that could not be asked."""
         ...
 
     def role_pass(self, role: str) -> RolePass:

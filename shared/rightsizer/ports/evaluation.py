@@ -79,7 +79,7 @@ class MetricRequest:
     of_component: bool = False
     """Whether `variant` names an inference component, whose metrics carry its name alone."""
     by_day: frozenset[MetricStatistic] = frozenset()
-    """Those of the signals that are read as one datapoint a day; only of a window from midnight to midnight, UTC."""
+    """Signals that are read as one datapoint a day; only for a window from midnight to midnight, UTC."""
 
 
 class MetricReader(Protocol):

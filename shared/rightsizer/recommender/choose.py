@@ -280,9 +280,13 @@ def _mark_stand_ins(context: EvaluationContext, sure: Sequence[Option], options:
         yield from (replace(o, by_itself=True) for o in islice(found, 1))
 
 
-def _with_replay(found: Recommendation, context: EvaluationContext) -> Recommendation:
+def _with_replay(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:
     """The recommendation with the replay of what it recommends; a test, at the speed that it is to show."""
-    return found if found.chosen_option is None else replace(found, replay=replay_option(context, found.chosen_option))
+    return (
+        recommendation
+        if recommendation.chosen_option is None
+        else replace(recommendation, replay=replay_option(context, recommendation.chosen_option))
+    )
 
 
 def replay_option(context: EvaluationContext, option: Option) -> Replay | None:

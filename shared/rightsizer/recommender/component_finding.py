@@ -321,15 +321,16 @@ def _figures(component: Component) -> Mapping[str, str]:
     return found
 
 
-def _advice(one: Component, finding: Finding, region: str) -> str:
+def _advice(component: Component, finding: Finding, region: str) -> str:
     """The command for what is its owner's: no copy of what is idle, a lower minimum of autoscaling."""
-    if finding is not Finding.IDLE or one.sight.base_component:
+    if finding is not Finding.IDLE or component.sight.base_component:
         return ""
-    name = one.sight.name
-    if isinstance(one.scaling, ScalableTarget):
+    name = component.sight.name
+    if isinstance(component.scaling, ScalableTarget):
         line = (
             f"aws application-autoscaling register-scalable-target --region {region} --service-namespace sagemaker"
-            f" --resource-id {one.scaling.resource_id} --scalable-dimension {one.scaling.dimension} --min-capacity 0"
+            f" --resource-id {component.scaling.resource_id} --scalable-dimension {component.scaling.dimension}"
+            " --min-capacity 0"
         )
         return f"nothing of it runs where its minimum is 0; calls then fail until a policy starts a copy: {line}"
     line = f"aws sagemaker delete-inference-component --region {region} --inference-component-name {name}"

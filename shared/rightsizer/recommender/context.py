@@ -98,7 +98,7 @@ class EvaluationContext:
     """Whether it is about what a person was asked before, against which chance alone says nothing."""
     _replays: dict[Fleet, ReplayResult] = field(default_factory=dict)
     _of_days: "dict[tuple[tuple[int, ...], tuple[int, ...]], EvaluationContext]" = field(default_factory=dict)
-    """By the identities of the days judged apart and of their base: a context whose results hold for others too."""
+    """Contexts of single days, by the identities of the days and of their base; their results serve other contexts."""
     _on_reference: dict[tuple[object, ...], tuple[Sequence[DailyUsage], ReplayResult]] = field(default_factory=dict)
     """Replays of single days on the reference fleet, by all that they depend on. The days lie beside them, so that no
     other days get their identities."""
@@ -251,7 +251,7 @@ class EvaluationContext:
 
     @cached_property
     def reference_replay(self) -> ReplayResult:
-        """The same requests on the reference fleet."""
+        """Replay of the past requests on the reference fleet."""
         return self.reference_replay_at(1.0)
 
     def reference_replay_at(self, load: float) -> ReplayResult:
@@ -378,7 +378,7 @@ SHARED = (
 
 
 def on_days(context: EvaluationContext, days: Sequence[DailyUsage], base: Sequence[DailyUsage]) -> EvaluationContext:
-    """The same endpoint judged by these of its days alone; what was computed of the same days before is kept."""
+    """The context of these days alone; what was computed of the same days before is kept."""
     key = (tuple(map(id, days)), tuple(map(id, base)))
     first = context._of_days.get(key)
     apart = replace(context, days=days, base=base, _replays=first._replays if first else {}, _of_days={})

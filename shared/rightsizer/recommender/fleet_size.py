@@ -135,7 +135,7 @@ def _search_fleet(context: EvaluationContext, shape: FleetShape, above: float) -
 
 
 def _search_counts(context: EvaluationContext, shape: FleetShape, above: float) -> Fleet | None:
-    """Where autoscaling adds instances, it is part of the fleet: the counts are what it starts from."""
+    """Smallest fleet by the hour. Where autoscaling adds instances, the counts are those that it starts from."""
     slower, workers, random_routing, most = shape.slower, shape.workers, shape.random_routing, shape.most
     levels = concurrency_by_hour(context.stream, slower * context.load_margin)
     ceiling = 0 if random_routing else autoscaling_maximum(context, shape.name)

@@ -115,7 +115,7 @@ JUMP = 1.5
 
 
 def on_weekdays(context: EvaluationContext, weekdays: Iterable[int], also: Collection[date] = ()) -> EvaluationContext:
-    """The same endpoint judged by its days of these weekdays (Monday is 0), and by those dates, alone.
+    """The context of the days on these weekdays (Monday is 0) and of those dates alone.
 
     Fewer days are less evidence: the margin of the load grows with it. The latency is that of all days.
     """

@@ -114,7 +114,7 @@ def failed_by_hour(context: EvaluationContext, name: str, slower: float, workers
 class _FailedFleet:
     mean: float
     counts: tuple[float, ...] = ()
-    """By the hour of the day; () where only the mean is known."""
+    """Instances by the hour of the day; () where only the mean is known."""
     least: float = 0.0
     """Minimum of the target tracking that was added; 0 where none was."""
 

@@ -208,7 +208,8 @@ def _pack(group: Sequence[Recommendation], policy: Policy) -> Pack | None:
     now, after = sum(map(_usd, group), Decimal(0)), _usd(first)
     saving = now - after
     beyond = saving - sum((recommendation.identified_usd_per_month for recommendation in group), Decimal(0))
-    if first.price is None or beyond < policy.minimum_saving_usd or saving < now * _minimum_share(policy):
+    least = now * Decimal(str(policy.minimum_saving_share))
+    if first.price is None or beyond < policy.minimum_saving_usd or saving < least:
         return None
     frameworks = {n.framework for n in needs}
     same = len(frameworks) == 1 and "" not in frameworks
@@ -231,10 +232,6 @@ def _pack(group: Sequence[Recommendation], policy: Policy) -> Pack | None:
         client_change=CALLERS,
         not_checked=NOT_CHECKED,
     )
-
-
-def _minimum_share(policy: Policy) -> Decimal:
-    return Decimal(str(policy.minimum_saving_share))
 
 
 def _usd(recommendation: Recommendation) -> Decimal:

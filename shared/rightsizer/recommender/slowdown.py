@@ -164,7 +164,7 @@ def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
 
 
 def chance_weight(seen: Sequence[float], policy: Policy) -> float:
-    """How much they count for a chance: from as many on as a conformal bound takes, they alone.
+    """Weight of the seen slowdowns for a chance, 0..1: 1 from as many on as a conformal bound takes.
 
     The prior then only hides what the account knows: of sixty moves that were all too slow it leaves one in sixteen.
     """

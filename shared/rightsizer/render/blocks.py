@@ -70,7 +70,7 @@ def escape(text: str, most: int) -> str:
 
 
 def escape_lines(text: str, most: int) -> str:
-    """The same of several lines that are ours."""
+    """Several lines of ours, each escaped for Slack, within `most` characters."""
     lines = shorten(text, most).split("\n")
     return _whole("\n".join(escape(line, most) for line in lines), most)
 

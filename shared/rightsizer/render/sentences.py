@@ -3,7 +3,6 @@
 Also what is said of a setting that cannot be understood, and of a stored row that cannot be read.
 """
 
-from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
@@ -131,17 +130,6 @@ def seconds(value: float) -> str:
     if value < 1:
         return f"{1000 * value:.0f} ms"
     return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
-
-
-def span(length: timedelta) -> str:
-    """A length of time in its two largest units: ``2 d 3 h``, ``3 h 20 min``, ``45 s``."""
-    rest = int(length.total_seconds())
-    parts: list[str] = []
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
-        if rest >= size or (unit == "s" and not parts):
-            parts.append(f"{rest // size} {unit}")
-            rest %= size
-    return " ".join(parts[:2])
 
 
 def risk(level: Risk) -> str:

@@ -58,7 +58,7 @@ class BillSums:
         self.first = scope.start.replace(hour=0, minute=0, second=0, microsecond=0)
         self.length = -(-(scope.end - self.first) // DAY)
         self.usage: dict[tuple[str, str], array[int]] = {}
-        """By name and instance type: hours, listed and paid of each day, in billionths."""
+        """Hours, list price and paid price of each day, in billionths, by endpoint and instance type."""
         self.aside: dict[ChargeKind, Decimal] = defaultdict(Decimal)
         self.elsewhere = 0
         """Lines of other accounts and Regions."""

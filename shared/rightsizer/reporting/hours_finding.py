@@ -50,7 +50,7 @@ class HoursEvidence:
     starts: Sequence[float] = ()
     """Seconds of its own starts after stopped hours."""
     other_starts: Sequence[float] = ()
-    """The same of the account's other endpoints."""
+    """Seconds of starts of the account's other endpoints after stopped hours."""
 
 
 def quiet_endpoints(recommendations: Iterable[Recommendation]) -> Iterator[Recommendation]:
@@ -92,16 +92,16 @@ def kind_refusal(recommendation: Recommendation) -> Reason | None:
     return Reason(Code.OTHER_KIND, text)
 
 
-def owner_refusal(one: Recommendation, tags: Mapping[str, str]) -> Reason | None:
+def owner_refusal(recommendation: Recommendation, tags: Mapping[str, str]) -> Reason | None:
     """Why its owner or its type forbids office hours."""
-    if owner := one.owned_by or owner_of(tags):
+    if owner := recommendation.owned_by or owner_of(tags):
         text = f"{owner} owns it and would find it missing: its owner stops it there"
         return Reason(Code.OWNED_BY_STACK, text)
     if any(key.lower().startswith("aws:") for key in tags):
         return Reason(Code.OWNED_BY_STACK, "it has tags that only AWS may set, so they could not be put back")
-    if is_scarce(one.instance_type) and not tags.get(FALLBACK_TAG):
-        text = f"{one.instance_type} is scarce, and a morning may find none: name a configuration of another type by"
-        return Reason(Code.CAPACITY, f"{text} the tag {FALLBACK_TAG}, then hours are proposed")
+    if is_scarce(recommendation.instance_type) and not tags.get(FALLBACK_TAG):
+        text = f"{recommendation.instance_type} is scarce, and a morning may find none: name a configuration of another"
+        return Reason(Code.CAPACITY, f"{text} type by the tag {FALLBACK_TAG}, then hours are proposed")
     return None
 
 
@@ -145,26 +145,30 @@ def _saving(recommendation: Recommendation, fitted: FittedHours) -> Decimal | No
     return (recommendation.usd_per_month * share).quantize(CENT)
 
 
-def _proposed(one: Recommendation, fitted: FittedHours, saving: Decimal | None, zone_name: str) -> AccountFinding:
+def _proposed(
+    recommendation: Recommendation, fitted: FittedHours, saving: Decimal | None, zone_name: str
+) -> AccountFinding:
     doors = fitted.closed_doors
     open_hours = 168 - fitted.closed_hours
     return AccountFinding(
         AccountFindingCode.OFFICE_HOURS,
-        f"{one.ref.name} is called in '{fitted.text}' {'alone' if not doors else 'but for a few requests'} and runs all"
-        f" the time ({fitted.days} days looked at)",
+        f"{recommendation.ref.name} is called in '{fitted.text}' {'alone' if not doors else 'but for a few requests'}"
+        f" and runs all the time ({fitted.days} days looked at)",
         saving,
-        f"tag it, and it goes home in the evening and is back at the hour: {tag_command(one, fitted.text)} (the stack"
-        f" needs MayStop=tagged); the value '{ALWAYS_OPEN}' says no, and nobody is asked again",
-        endpoint=one.ref.name,
-        owner=one.owner,
+        f"tag it, and it goes home in the evening and is back at the hour: {tag_command(recommendation, fitted.text)}"
+        f" (the stack needs MayStop=tagged); the value '{ALWAYS_OPEN}' says no, and nobody is asked again",
+        endpoint=recommendation.ref.name,
+        owner=recommendation.owner,
         evidence={
-            "today": f"USD {one.usd_per_month:,.2f} a month, always on" if one.usd_per_month else "price not known",
+            "today": f"USD {recommendation.usd_per_month:,.2f} a month, always on"
+            if recommendation.usd_per_month
+            else "price not known",
             "with these hours": f"{open_hours:.1f} of 168 hours a week are billed, with"
             f" {FIRST_LEAD.total_seconds() / 60:.0f} minutes before each opening to start"
-            f"{_with_saving(one, saving)}",
+            f"{_with_saving(recommendation, saving)}",
             "closed door": _closed_door_text(fitted),
-            **_after_option(one, fitted),
-            "priced by": _price_text(one, fitted),
+            **_after_option(recommendation, fitted),
+            "priced by": _price_text(recommendation, fitted),
         },
         items=tuple(
             FindingItem(
@@ -214,14 +218,14 @@ def _after_option(recommendation: Recommendation, fitted: FittedHours) -> dict[s
     return {"after its own option": f"USD {max(left, Decimal(0)).quantize(CENT):,.2f} a month more"}
 
 
-def _price_text(one: Recommendation, fitted: FittedHours) -> str:
-    if one.price is None:
+def _price_text(recommendation: Recommendation, fitted: FittedHours) -> str:
+    if recommendation.price is None:
         return "no price is known for its type"
-    ran = one.instance_count * min(fitted.running_share, 1.0)
+    ran = recommendation.instance_count * min(fitted.running_share, 1.0)
     text = f"{ran:.1f}".removesuffix(".0")
     return (
-        f"{text} × {one.instance_type} in the closed hours, ${one.price.usd_per_hour:f} an hour"
-        f" ({one.price.source}, {one.price.as_of}), before commitments, which go on being billed"
+        f"{text} × {recommendation.instance_type} in the closed hours, ${recommendation.price.usd_per_hour:f} an hour"
+        f" ({recommendation.price.source}, {recommendation.price.as_of}), before commitments, which go on being billed"
     )
 
 
@@ -234,7 +238,8 @@ def _not_checked(fitted: FittedHours, zone_name: str) -> Iterator[str]:
     yield "what each stop asks for besides: image, alarms, Model Monitor, quota (a refusal is told with its reason)"
 
 
-def tag_command(one: Recommendation, text: str) -> str:
+def tag_command(recommendation: Recommendation, text: str) -> str:
     """The AWS CLI line that sets the tag of the hours."""
     tags = json.dumps([{"Key": HOURS_TAG, "Value": text}])
-    return f"aws sagemaker add-tags --region {one.ref.region} --resource-arn {one.ref.arn} --tags '{tags}'"
+    ref = recommendation.ref
+    return f"aws sagemaker add-tags --region {ref.region} --resource-arn {ref.arn} --tags '{tags}'"

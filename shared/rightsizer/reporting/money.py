@@ -47,14 +47,14 @@ class Use:
     method: UseMethod
 
 
-def use_of(one: Recommendation) -> Use | None:
+def use_of(recommendation: Recommendation) -> Use | None:
     """The used share of what an endpoint needs: by its replay, else by its requests; None where neither is known."""
-    if one.finding is Finding.IDLE:
+    if recommendation.finding is Finding.IDLE:
         return Use(0.0, UseMethod.REQUESTS)
-    replayed = [load for load in one.replay.hourly_load if load is not None] if one.replay else []
+    replayed = [load for load in recommendation.replay.hourly_load if load is not None] if recommendation.replay else []
     if replayed:
         return Use(min(1.0, sum(replayed) / len(replayed)), UseMethod.REPLAY)
-    requests = [hour for hour in one.hourly_requests if hour is not None]
+    requests = [hour for hour in recommendation.hourly_requests if hour is not None]
     top = max(requests, default=0.0)
     return Use(sum(requests) / len(requests) / top, UseMethod.REQUESTS) if top > 0 else None
 
@@ -70,24 +70,24 @@ class Observed:
     def watch(
         self, found: Iterable[Recommendation], wanted: Callable[[Recommendation], bool] = lambda _: True
     ) -> Iterator[Recommendation]:
-        """The same recommendations; each that is wanted is taken into account."""
+        """Pass the recommendations through, and add up each that is wanted."""
         for one in found:
             if wanted(one):
                 self.add(one)
             yield one
 
-    def add(self, one: Recommendation) -> None:
+    def add(self, recommendation: Recommendation) -> None:
         """Take one recommendation into account."""
-        use = use_of(one)
+        use = use_of(recommendation)
         if use is not None:
-            self.uses[one.ref.name] = use
-        top = max((hour for hour in one.hourly_requests if hour is not None), default=0.0)
-        weight = float(one.usd_per_month or 0)
-        if not one.evidence or top <= 0 or weight <= 0:
+            self.uses[recommendation.ref.name] = use
+        top = max((hour for hour in recommendation.hourly_requests if hour is not None), default=0.0)
+        weight = float(recommendation.usd_per_month or 0)
+        if not recommendation.evidence or top <= 0 or weight <= 0:
             return
-        first = 24 * one.evidence.start.weekday()
-        for at in range(min(WEEK_HOURS, len(one.hourly_requests))):
-            known = [hour for hour in one.hourly_requests[at::WEEK_HOURS] if hour is not None]
+        first = 24 * recommendation.evidence.start.weekday()
+        for at in range(min(WEEK_HOURS, len(recommendation.hourly_requests))):
+            known = [hour for hour in recommendation.hourly_requests[at::WEEK_HOURS] if hour is not None]
             if known:
                 slot = (first + at) % WEEK_HOURS
                 self.loads[slot] += weight * sum(known) / len(known) / top
@@ -262,21 +262,21 @@ def _months(course: _Amounts, days: Sequence[_Stretch], awake: AwakeHours) -> It
             )
 
 
-def _judged(row: MoneyRow, one: Recommendation, observed: Observed, in_force: Decimal) -> MoneyRow:
+def _judged(row: MoneyRow, recommendation: Recommendation, observed: Observed, in_force: Decimal) -> MoneyRow:
     """The row with what the latest recommendation says: the spend and its parts. `in_force`: what changes save."""
     row = replace(
         row,
         judged=True,
-        environment=one.environment.environment.value if one.environment else "",
-        instance_type=one.instance_type,
-        instance_count=one.instance_count,
-        finding=one.finding.value,
+        environment=recommendation.environment.environment.value if recommendation.environment else "",
+        instance_type=recommendation.instance_type,
+        instance_count=recommendation.instance_count,
+        finding=recommendation.finding.value,
     )
-    if one.usd_per_month is None:
+    if recommendation.usd_per_month is None:
         return row
-    spend = one.usd_per_month.quantize(CENT)
-    saving = max(one.approval_usd_per_month, NO_USD) if one.finding in WASTEFUL else NO_USD
-    wasted, use = min(saving, max(spend, NO_USD)), observed.uses.get(one.ref.name)
+    spend = recommendation.usd_per_month.quantize(CENT)
+    saving = max(recommendation.approval_usd_per_month, NO_USD) if recommendation.finding in WASTEFUL else NO_USD
+    wasted, use = min(saving, max(spend, NO_USD)), observed.uses.get(recommendation.ref.name)
     utilised = None if use is None else ((spend - wasted) * Decimal(str(use.share))).quantize(CENT)
     return replace(
         row,
@@ -319,11 +319,11 @@ def _days(start: datetime, end: datetime) -> Iterator[_Stretch]:
 
 
 def _known_days(
-    one: Recommendation, since: datetime, days: Sequence[_Stretch], made_at: datetime, awake: AwakeHours
+    recommendation: Recommendation, since: datetime, days: Sequence[_Stretch], made_at: datetime, awake: AwakeHours
 ) -> frozenset[int]:
     """Numbers of the days in which the endpoint is known from their first hour to their last."""
-    first = min(since, one.evidence.start if one.evidence else one.evaluated_at)
-    last = awake.known_until(one.evaluated_at + DAY, made_at)
+    first = min(since, recommendation.evidence.start if recommendation.evidence else recommendation.evaluated_at)
+    last = awake.known_until(recommendation.evaluated_at + DAY, made_at)
     return frozenset(number for number, (start, end) in enumerate(days) if first <= start and end <= last)
 
 

@@ -22,10 +22,10 @@ class AwakeHours:
     per_month: Decimal = HOURS_PER_MONTH
     """Hours of a month in which it runs, as its latest recommendation was priced."""
     stopped: Sequence[StoppedTime] = ()
-    """Oldest first; empty where there are none, or they cannot be read."""
+    """Stopped times, oldest first; empty where there are none, or they cannot be read."""
 
     def between(self, start: datetime, end: datetime) -> Decimal:
-        """Awake hours of a stretch; where the stopped times are not known, the mean of the month."""
+        """Awake hours between two times; where the stopped times are not known, by the mean of the month."""
         if not self.stopped:
             return _hours_between(start, end) * self.per_month / HOURS_PER_MONTH
         asleep = (_hours_between(max(stop.start, start), min(stop.end or end, end)) for stop in self.stopped)

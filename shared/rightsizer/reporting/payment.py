@@ -55,7 +55,7 @@ class SteadyFleet:
     """Instances that run at every hour once the open savings are done."""
 
     counts: Mapping[str, int]
-    """By instance type."""
+    """Instances by instance type."""
     endpoints: int
     left_out: int
     """Endpoints that cost money and are not counted: too little evidence, development, or going away."""
@@ -270,7 +270,7 @@ def _uncalled(recommendation: Recommendation, seen: EndpointTraffic) -> AccountF
 
 
 def _to_real_time(
-    one: Recommendation, seen: EndpointTraffic, size: ServerlessSize, inputs: ServerlessInputs
+    recommendation: Recommendation, seen: EndpointTraffic, size: ServerlessSize, inputs: ServerlessInputs
 ) -> AccountFinding | None:
     fleet = real_time_fleet(seen, size.gigabytes, inputs)
     if fleet is None:
@@ -280,7 +280,7 @@ def _to_real_time(
     seconds = Decimal(str(round(seen.monthly_seconds, 3)))
     known, name = inputs.prices.serverless, f"{count} × {kind.name}"
     waits = f" and {size.provisioned} provisioned, whose price is not known" if size.provisioned else ""
-    works = f"{one.ref.name} (serverless, {size.gigabytes} GB{waits}) works {seconds:,.0f} s a month"
+    works = f"{recommendation.ref.name} (serverless, {size.gigabytes} GB{waits}) works {seconds:,.0f} s a month"
     if known is None:
         limit = month / (size.gigabytes * seconds)
         what = (
@@ -307,8 +307,8 @@ def _to_real_time(
         what,
         saving,
         advice,
-        endpoint=one.ref.name,
-        owner=one.owner,
+        endpoint=recommendation.ref.name,
+        owner=recommendation.owner,
         evidence=_evidence(seen),
         not_checked=(
             f"bursts beyond {BURST:g} times the mean of the busiest hour, and a second instance for another zone",
@@ -338,9 +338,11 @@ def real_time_fleet(
     return None if best is None else best[2:]
 
 
-def _to_serverless(one: Recommendation, seen: EndpointTraffic, inputs: ServerlessInputs) -> AccountFinding | None:
-    known, kind = inputs.prices.serverless, inputs.catalogue.find(one.instance_type)
-    if known is None or kind is None or seen.memory_share is None or not one.usd_per_month:
+def _to_serverless(
+    recommendation: Recommendation, seen: EndpointTraffic, inputs: ServerlessInputs
+) -> AccountFinding | None:
+    known, kind = inputs.prices.serverless, inputs.catalogue.find(recommendation.instance_type)
+    if known is None or kind is None or seen.memory_share is None or not recommendation.usd_per_month:
         return None
     size = whole_gigabytes(MEMORY_ROOM * seen.memory_share * kind.memory_gib)
     if size is None or BURST * seen.peak_concurrency > SERVERLESS_AT_ONCE:
@@ -350,19 +352,19 @@ def _to_serverless(one: Recommendation, seen: EndpointTraffic, inputs: Serverles
         return None
     seconds = Decimal(str(round(slower * seen.monthly_seconds, 3)))
     usd = serverless_usd(known.usd_per_gb_second, size, seconds).quantize(CENT)
-    saving = one.usd_per_month - usd
-    if saving < max(LEAST_USD, WORTH * one.usd_per_month):
+    saving = recommendation.usd_per_month - usd
+    if saving < max(LEAST_USD, WORTH * recommendation.usd_per_month):
         return None
     each = float(serverless_usd(known.usd_per_gb_second, size, Decimal(str(slower * seen.seconds_per_request))))
-    even = break_even_requests(float(one.usd_per_month), each)
+    even = break_even_requests(float(recommendation.usd_per_month), each)
     return AccountFinding(
         AccountFindingCode.SERVERLESS,
-        f"{one.ref.name} costs USD {one.usd_per_month:,.2f} a month; serverless with {size} GB costs USD {usd:,.2f}"
-        f" at most for the same requests (both cost as much at {even:,.0f} requests a month)",
+        f"{recommendation.ref.name} costs USD {recommendation.usd_per_month:,.2f} a month; serverless with {size} GB"
+        f" costs USD {usd:,.2f} at most for the same requests (both cost as much at {even:,.0f} requests a month)",
         saving,
         "where callers can wait for a start after a pause: a new serverless endpoint, and callers that name it",
-        endpoint=one.ref.name,
-        owner=one.owner,
+        endpoint=recommendation.ref.name,
+        owner=recommendation.owner,
         evidence={
             **_evidence(seen),
             "memory": f"{100 * seen.memory_share:.0f} % of {kind.memory_gib:g} GiB at most",

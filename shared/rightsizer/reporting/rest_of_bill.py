@@ -94,7 +94,7 @@ def orphan_findings(stored_resources: StoredResources, now: datetime) -> Iterato
 
 
 def _orphans(resources: Iterable[StoredResource], served: Collection[str], now: datetime) -> list[StoredResource]:
-    """Those that are old enough and unused, the oldest first."""
+    """Resources that are old enough and unused, the oldest first."""
     found = [
         resource for resource in resources if resource.name not in served and now - resource.created_at >= OLD_ENOUGH
     ]
@@ -146,37 +146,40 @@ def batch_findings(recommendations: Iterable[Recommendation]) -> Iterator[Accoun
             yield finding
 
 
-def _batch_finding(one: Recommendation) -> AccountFinding | None:
-    if one.kind is not EndpointKind.REAL_TIME or one.mode is Mode.OFF:
+def _batch_finding(recommendation: Recommendation) -> AccountFinding | None:
+    if recommendation.kind is not EndpointKind.REAL_TIME or recommendation.mode is Mode.OFF:
         return None
-    if one.price is None or not one.usd_per_month or one.beside:
+    if recommendation.price is None or not recommendation.usd_per_month or recommendation.beside:
         return None
-    if one.instance_type.split(".")[1] not in TRANSFORM_FAMILIES:
+    if recommendation.instance_type.split(".")[1] not in TRANSFORM_FAMILIES:
         return None
-    window = daily_window(one.hourly_requests)
+    window = daily_window(recommendation.hourly_requests)
     if window is None:
         return None
     daily = Decimal(str(round(window.busy_hours / window.days + START_H * window.runs / window.days, 4)))
-    cost = (daily * one.instance_count * one.price.usd_per_hour * HOURS_PER_MONTH / 24).quantize(CENT)
-    saving = one.usd_per_month - cost
-    if saving < max(LEAST_USD, one.identified_usd_per_month):
+    cost = (daily * recommendation.instance_count * recommendation.price.usd_per_hour * HOURS_PER_MONTH / 24).quantize(
+        CENT
+    )
+    saving = recommendation.usd_per_month - cost
+    if saving < max(LEAST_USD, recommendation.identified_usd_per_month):
         return None
     until = (window.start + window.hours) % 24
-    own = one.identified_usd_per_month
+    own = recommendation.identified_usd_per_month
     instead = f", instead of the USD {own:,.2f} of its own option" if own else ""
     return AccountFinding(
         AccountFindingCode.BATCH_TRANSFORM,
-        f"{one.ref.name} answers only between {window.start:02d}:00 and {until:02d}:00 UTC"
+        f"{recommendation.ref.name} answers only between {window.start:02d}:00 and {until:02d}:00 UTC"
         f" ({100 * window.share:.1f} % of its requests, {window.runs} of {window.days} days) and is billed all day",
         saving,
         "where no caller waits for an answer: a batch transform job with the same model (CreateTransformJob) from a"
         f" schedule, input and output in S3, and no endpoint{instead}",
-        endpoint=one.ref.name,
-        owner=one.owner,
+        endpoint=recommendation.ref.name,
+        owner=recommendation.owner,
         evidence={
-            "today": f"USD {one.usd_per_month:,.2f} a month",
+            "today": f"USD {recommendation.usd_per_month:,.2f} a month",
             "as a transform job": f"USD {cost:,.2f} a month, {daily:.2f} hours a day of"
-            f" {one.instance_count} × {one.instance_type} with {60 * START_H:.0f} minutes to start",
+            f" {recommendation.instance_count} × {recommendation.instance_type}"
+            f" with {60 * START_H:.0f} minutes to start",
             "break-even": "dearer than an endpoint only where the jobs run all day, for both pay by the hour",
         },
         not_checked=(

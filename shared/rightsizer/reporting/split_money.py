@@ -157,7 +157,7 @@ class Ends:
     at: Mapping[str, datetime]
     """When each ended, those after the window too."""
     returned: Collection[str] = ()
-    """Those that are not in force since."""
+    """Changes that were rolled back since."""
 
 
 def plan_parts(proposal: Proposal, ends: Ends, start: datetime, end: datetime) -> tuple[PlanPart, ...]:

@@ -70,7 +70,7 @@ class OwnCost:
     what: str
     usd: Decimal
     quantities: Mapping[str, Decimal]
-    """By the names of the price list."""
+    """Quantities by the names of the price list."""
 
     @property
     def description(self) -> str:

@@ -268,11 +268,11 @@ def explain(
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
 
-def code_of(found: Survey) -> Exit:
+def code_of(survey: Survey) -> Exit:
     """The exit code of a survey."""
-    if found.large_enough:
+    if survey.large_enough:
         return Exit.SAVINGS_FOUND
-    return Exit.NOTHING_TO_DO if found.is_whole else Exit.INCOMPLETE
+    return Exit.NOTHING_TO_DO if survey.is_whole else Exit.INCOMPLETE
 
 
 def _cache_line(cache: "LocalCache") -> str:

@@ -27,27 +27,27 @@ from rightsizer.terminal.survey import Survey, SurveyPolicy
 VERSION = 1
 
 
-def survey_document(found: Survey) -> dict[str, Any]:
+def survey_document(survey: Survey) -> dict[str, Any]:
     """A whole scan. Money is text in US dollars per month, times are ISO 8601 in UTC."""
     return {
         "version": VERSION,
-        "region": found.region,
-        "at": found.at.isoformat(),
-        "minimum_saving_usd_per_month": str(found.minimum_saving),
+        "region": survey.region,
+        "at": survey.at.isoformat(),
+        "minimum_saving_usd_per_month": str(survey.minimum_saving),
         "totals": {
-            "endpoints": len(found.recommendations) + len(found.unobserved),
-            "usd_per_month": str(found.spend),
-            "savings_found": len(found.large_enough),
-            "saving_usd_per_month": str(found.saving),
-            "identified_usd_per_month": str(found.identified_saving),
+            "endpoints": len(survey.recommendations) + len(survey.unobserved),
+            "usd_per_month": str(survey.spend),
+            "savings_found": len(survey.large_enough),
+            "saving_usd_per_month": str(survey.saving),
+            "identified_usd_per_month": str(survey.identified_saving),
         },
-        "endpoints": [recommendation_document(each) for each in found.recommendations],
+        "endpoints": [recommendation_document(each) for each in survey.recommendations],
         "unobserved": [
-            {"endpoint": each.ref.name, "reason": reason_document(each.reason)} for each in found.unobserved
+            {"endpoint": each.ref.name, "reason": reason_document(each.reason)} for each in survey.unobserved
         ],
-        "incomplete": [reason_document(each) for each in found.incomplete],
-        "account_findings": [finding_document(each) for each in found.rest.findings],
-        "account_unread": [reason_document(each) for each in found.rest.unread],
+        "incomplete": [reason_document(each) for each in survey.incomplete],
+        "account_findings": [finding_document(each) for each in survey.rest.findings],
+        "account_unread": [reason_document(each) for each in survey.rest.unread],
     }
 
 
@@ -90,68 +90,70 @@ def finding_document(each: AccountFinding) -> dict[str, Any]:
     }
 
 
-def recommendation_document(each: Recommendation) -> dict[str, Any]:
+def recommendation_document(recommendation: Recommendation) -> dict[str, Any]:
     """One endpoint."""
     return {
-        "endpoint": each.ref.name,
-        "arn": each.ref.arn,
-        "variant": each.variant,
-        "other_variants": list(each.beside),
-        "variants": [_variant(one, not each.owned_by) for one in each.variants],
-        "components": [_component(one) for one in each.components],
+        "endpoint": recommendation.ref.name,
+        "arn": recommendation.ref.arn,
+        "variant": recommendation.variant,
+        "other_variants": list(recommendation.beside),
+        "variants": [_variant(one, not recommendation.owned_by) for one in recommendation.variants],
+        "components": [_component(one) for one in recommendation.components],
         "packing": None
-        if each.packing is None
+        if recommendation.packing is None
         else {
-            "instances": each.packing.instances,
-            "least": each.packing.least,
-            "most": each.packing.most,
-            "unreserved_usd_per_month": _usd(each.packing.unreserved_usd_per_month),
+            "instances": recommendation.packing.instances,
+            "least": recommendation.packing.least,
+            "most": recommendation.packing.most,
+            "unreserved_usd_per_month": _usd(recommendation.packing.unreserved_usd_per_month),
         },
-        "kind": each.kind.value,
-        "mode": each.mode.value,
-        "owner": each.owner,
-        "environment": _environment(each),
-        "instance_type": each.instance_type,
-        "instance_count": each.instance_count,
-        "usd_per_month": _usd(each.usd_per_month),
-        "price": None if each.price is None else _price(each.price),
-        "finding": each.finding.value,
-        "reason": reason_document(each.reason),
-        "saving_usd_per_month": str(each.saving_usd_per_month),
-        "identified_usd_per_month": str(each.identified_usd_per_month),
-        "recommended": None if each.chosen_option is None else option_document(each.chosen_option, not each.owned_by),
+        "kind": recommendation.kind.value,
+        "mode": recommendation.mode.value,
+        "owner": recommendation.owner,
+        "environment": _environment(recommendation),
+        "instance_type": recommendation.instance_type,
+        "instance_count": recommendation.instance_count,
+        "usd_per_month": _usd(recommendation.usd_per_month),
+        "price": None if recommendation.price is None else _price(recommendation.price),
+        "finding": recommendation.finding.value,
+        "reason": reason_document(recommendation.reason),
+        "saving_usd_per_month": str(recommendation.saving_usd_per_month),
+        "identified_usd_per_month": str(recommendation.identified_usd_per_month),
+        "recommended": None
+        if recommendation.chosen_option is None
+        else option_document(recommendation.chosen_option, not recommendation.owned_by),
         "stages": [
             {
                 "kind": option.kind.value,
                 "change": sentences.change(option),
                 "target": target_document(option.target),
                 "saving_usd_per_month": str(option.saving_usd_per_month),
-                "same_approval": number <= len(each.stages),
+                "same_approval": number <= len(recommendation.stages),
             }
-            for number, option in enumerate(stages_of(each))
+            for number, option in enumerate(stages_of(recommendation))
         ],
-        "gate": each.gate.value,
-        "gate_reason": reason_document(each.gate_reason),
-        "evidence": _evidence(each),
-        "not_checked": list(each.not_checked),
-        "notes": [reason_document(note) for note in each.notes],
+        "gate": recommendation.gate.value,
+        "gate_reason": reason_document(recommendation.gate_reason),
+        "evidence": _evidence(recommendation),
+        "not_checked": list(recommendation.not_checked),
+        "notes": [reason_document(note) for note in recommendation.notes],
     }
 
 
-def explanation_document(each: Recommendation, findings: Sequence[AccountFinding] = ()) -> dict[str, Any]:
+def explanation_document(recommendation: Recommendation, findings: Sequence[AccountFinding] = ()) -> dict[str, Any]:
     """One endpoint with every option, what was excluded, the replay, and the account findings about it."""
-    replay = each.replay
+    replay = recommendation.replay
     return {
         "version": VERSION,
-        **recommendation_document(each),
-        "options": [option_document(option, not each.owned_by) for option in each.options],
+        **recommendation_document(recommendation),
+        "options": [option_document(option, not recommendation.owned_by) for option in recommendation.options],
         "excluded": [
             {
                 "instance_type": out.instance_type,
                 "dimension": out.dimension.value if out.dimension else None,
                 "reason": reason_document(out.reason),
             }
-            for out in each.excluded
+            for out in recommendation.excluded
         ],
         "replay": None
         if replay is None
@@ -166,7 +168,7 @@ def explanation_document(each: Recommendation, findings: Sequence[AccountFinding
             "requests_over_objective_today": replay.over_objective_today,
             "objective_s": replay.objective_s,
         },
-        "account_findings": [finding_document(one) for one in findings if one.endpoint == each.ref.name],
+        "account_findings": [finding_document(one) for one in findings if one.endpoint == recommendation.ref.name],
     }
 
 
@@ -249,8 +251,8 @@ def _usd(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)
 
 
-def _environment(each: Recommendation) -> dict[str, Any] | None:
-    found = each.environment
+def _environment(recommendation: Recommendation) -> dict[str, Any] | None:
+    found = recommendation.environment
     if found is None:
         return None
     return {"name": found.environment.value, "source": found.source, "effects": list(found.effects)}
@@ -298,25 +300,25 @@ def target_document(target: Target) -> dict[str, Any]:
     }
 
 
-def proposal_document(one: Proposal) -> dict[str, Any]:
+def proposal_document(proposal: Proposal) -> dict[str, Any]:
     """A proposal as it stands, with its option, its decision and its change."""
-    option, decision = one.recommendation.chosen_option, one.decision
+    option, decision = proposal.recommendation.chosen_option, proposal.decision
     return {
-        "id": one.id,
-        "endpoint": one.ref.name,
-        "owner": one.recommendation.owner,
-        "state": one.state.value,
-        "approvable": one.approvable,
-        "enable": one.enable,
-        "recommended": option_document(option, one.approvable) if option else None,
-        "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
-        "approval_usd_per_month": str(one.recommendation.approval_usd_per_month),
-        "created_at": one.created_at.isoformat(),
-        "expires_at": one.expires_at.isoformat(),
-        "offers_test": one.recommendation.offers_test,
+        "id": proposal.id,
+        "endpoint": proposal.ref.name,
+        "owner": proposal.recommendation.owner,
+        "state": proposal.state.value,
+        "approvable": proposal.approvable,
+        "enable": proposal.enable,
+        "recommended": option_document(option, proposal.approvable) if option else None,
+        "saving_usd_per_month": str(proposal.recommendation.saving_usd_per_month),
+        "approval_usd_per_month": str(proposal.recommendation.approval_usd_per_month),
+        "created_at": proposal.created_at.isoformat(),
+        "expires_at": proposal.expires_at.isoformat(),
+        "offers_test": proposal.recommendation.offers_test,
         "decision": _decision(decision),
-        "change": one.change_id,
-        "outcome": one.outcome,
+        "change": proposal.change_id,
+        "outcome": proposal.outcome,
     }
 
 
@@ -336,17 +338,17 @@ def _price(price: Price) -> dict[str, Any]:
     }
 
 
-def _evidence(each: Recommendation) -> dict[str, Any] | None:
-    if each.evidence is None:
+def _evidence(recommendation: Recommendation) -> dict[str, Any] | None:
+    if recommendation.evidence is None:
         return None
     return {
-        "start": each.evidence.start.isoformat(),
-        "end": each.evidence.end.isoformat(),
-        "days": each.evidence.days,
-        "valid_share": each.evidence.valid_share,
-        "requests": each.evidence.requests,
-        "rung": each.evidence.rung,
-        "figures": dict(each.evidence.figures),
+        "start": recommendation.evidence.start.isoformat(),
+        "end": recommendation.evidence.end.isoformat(),
+        "days": recommendation.evidence.days,
+        "valid_share": recommendation.evidence.valid_share,
+        "requests": recommendation.evidence.requests,
+        "rung": recommendation.evidence.rung,
+        "figures": dict(recommendation.evidence.figures),
     }
 
 
@@ -354,10 +356,10 @@ def reason_document(reason: Reason) -> dict[str, str]:
     return {"code": reason.code.value, "sentence": reason.sentence}
 
 
-def open_change_document(one: Change, hard: bool) -> dict[str, Any]:
+def open_change_document(change: Change, hard: bool) -> dict[str, Any]:
     """An open change; after a hard freeze with the lines that would bring its endpoint back."""
-    shown = change_document(one) or {}
-    return shown | ({"remaining": list(undo_commands(one))} if hard else {})
+    shown = change_document(change) or {}
+    return shown | ({"remaining": list(undo_commands(change))} if hard else {})
 
 
 def open_capacity_change_document(one: CapacityChange, hard: bool) -> dict[str, Any]:

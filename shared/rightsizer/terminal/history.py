@@ -128,7 +128,7 @@ def _proposal_table(found: Sequence[Proposal]) -> RenderableType:
 
 
 def _proposal_list(found: Sequence[Proposal]) -> RenderableType:
-    """The same for a terminal that is too narrow for a table; ids are whole, so that they can be copied."""
+    """The proposals for a terminal that is too narrow for a table; ids are whole, so that they can be copied."""
     parts: list[RenderableType] = []
     for proposal in found:
         what, saving, stands = _standing(proposal)

@@ -147,24 +147,24 @@ def _write(said: str, output: Path | None) -> None:
         output.write_text(said, newline="")
 
 
-def _show(made: Report) -> None:
-    tables.say(text.report(made)[1].rstrip())
-    for line in billed.lines(made):
+def _show(report: Report) -> None:
+    tables.say(text.report(report)[1].rstrip())
+    for line in billed.lines(report):
         tables.say(one_line(line))
-    for row in made.unread:
+    for row in report.unread:
         tables.say(one_line(sentences.unread_row(row)))
-    if made.misread:
-        tables.say(messages.misread_line(made.misread))
+    if report.misread:
+        tables.say(messages.misread_line(report.misread))
 
 
-def _show_groups(made: Report, by: Group, form: Format | None, output: Path | None) -> None:
+def _show_groups(report: Report, by: Group, form: Format | None, output: Path | None) -> None:
     """The money of each group as a table, as CSV or as JSON; what a stored report left out is a group of its own."""
     if by is Group.COMPONENT:
-        groups = by_component(made.money, made.recommendations)
+        groups = by_component(report.money, report.recommendations)
     else:
-        groups = made.money.by(cast("GroupedBy", by.value))
-    if made.money.rest is not None:
-        groups |= {"(left out of the stored report)": made.money.rest}
+        groups = report.money.by(cast("GroupedBy", by.value))
+    if report.money.rest is not None:
+        groups |= {"(left out of the stored report)": report.money.rest}
     if form is Format.JSON:
         said = {
             "version": document.VERSION,

@@ -68,7 +68,7 @@ class Survey:
     rest: RestOfBill = field(default_factory=RestOfBill)
     """What else the account pays for: in no sum, and in no exit code."""
     minimum_savings: Mapping[str, Decimal] = field(default_factory=dict)
-    """By endpoint, where the policy document says another minimum than the account's."""
+    """Smallest saving by endpoint, where the policy document says another one than the account's."""
 
     @property
     def large_enough(self) -> tuple[Recommendation, ...]:
@@ -171,17 +171,17 @@ def survey(
     )
 
 
-def add_rest_of_bill(found: Survey, ports: BillPorts, *, is_whole: bool) -> Survey:
+def add_rest_of_bill(survey: Survey, ports: BillPorts, *, is_whole: bool) -> Survey:
     """Add the account findings to a survey; of its endpoints alone where it is not of the whole account."""
     scope = BillScope(
-        found.region,
-        found.recommendations,
-        found.served,
-        to_describe=found.to_describe,
-        resting=found.resting,
+        survey.region,
+        survey.recommendations,
+        survey.served,
+        to_describe=survey.to_describe,
+        resting=survey.resting,
         is_whole=is_whole,
     )
-    return replace(found, rest=read_rest_of_bill(ports, scope, found.at))
+    return replace(survey, rest=read_rest_of_bill(ports, scope, survey.at))
 
 
 def _survey_order(recommendation: Recommendation) -> tuple[bool, Decimal, str]:

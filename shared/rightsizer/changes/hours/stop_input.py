@@ -30,7 +30,7 @@ class StopInput:
     composites: tuple[Mapping[str, Any], ...] = ()
     """Composite alarms of the account, with their rules."""
     wired: tuple[Mapping[str, Any], ...] = ()
-    """Those of the alarms that start a policy of the endpoint."""
+    """Alarms that start a scaling policy of the endpoint."""
     registry: Mapping[str, ImageSight] = field(default_factory=dict)
     monitors: tuple[str, ...] = ()
     """Names of the Model Monitor schedules that watch the endpoint."""
@@ -56,7 +56,7 @@ class StopInput:
     requests_known: bool = True
     """Whether CloudWatch shows for the grace time that instances ran and how many requests came."""
     denied: tuple[str, ...] = ()
-    """IAM actions that bringing it back needs, and that our role is denied."""
+    """IAM actions that a restart needs and that our role is denied."""
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:

@@ -283,7 +283,7 @@ _CHECKS: tuple[PreflightCheck, ...] = (
     consent.deletion_refusal,
     consent.mode_refusal,
     consent.dimension_refusal,
-    consent.growth_refusal,
+    consent.growth_limit_refusal,
     _owner_refusal,
     _kind_refusal,
     _in_place_refusal,

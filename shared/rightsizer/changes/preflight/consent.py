@@ -7,8 +7,7 @@ maximum that they registered.
 
 from decimal import Decimal
 
-from rightsizer.domain.endpoint import MODE_TAG, EndpointKind, Mode
-from rightsizer.domain.endpoint import growth_refusal as budget_refusal
+from rightsizer.domain.endpoint import MODE_TAG, EndpointKind, Mode, growth_refusal
 from rightsizer.domain.history import minimum_before_changes
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput, RunningFleet, approved_change
@@ -129,7 +128,7 @@ def _minimum_beyond_owner(inputs: PreflightInput) -> Reason | None:
     return minimum_beyond_owner(inputs.past, inputs.option, inputs.tags)
 
 
-def growth_refusal(inputs: PreflightInput) -> Reason | None:
+def growth_limit_refusal(inputs: PreflightInput) -> Reason | None:
     """Automatic mode grows within the owner's tag and the maximum of their autoscaling, as both are now."""
     option = inputs.option
     if not option.grows or not is_by_policy(inputs):
@@ -139,4 +138,4 @@ def growth_refusal(inputs: PreflightInput) -> Reason | None:
     if most is not None and max(target.maximum or 0, target.instance_count) > most:
         text = f"up to {max(target.maximum or 0, target.instance_count)} instances, and the maximum of its autoscaling"
         return Reason(Code.NEEDS_APPROVAL, f"{text} is {most}: only a person goes beyond it")
-    return budget_refusal(inputs.tags, option.growth_usd or Decimal(0))
+    return growth_refusal(inputs.tags, option.growth_usd or Decimal(0))

@@ -135,7 +135,7 @@ def _forward_action(
 
 
 def _steer_to_update(change: Change) -> Steer:
-    """Where nothing is deployed, the change counts as turned once every step before it is done."""
+    """Note the update of a change that deploys nothing: every step before it is done."""
     text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
     if change.plan.kind is PlanKind.DELETE:
         text = f"{change.ref.name} is marked for deletion; from now on it is watched"
@@ -349,7 +349,7 @@ def _has_failed_rollback(change: Change, endpoint: EndpointSight) -> bool:
 
 
 def _missing_goals(change: Change, live: LiveState, now: datetime, goals: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Those goals without what the owner registered again since it was taken away."""
+    """The goals without scalable targets that the owner registered again since they were taken away."""
     theirs = targets_of_owner(change, live, now)
     alarms = StepKind.PUT_ALARM  # they point at policies, and there are others now
     return tuple(s for s in goals if s.subject not in theirs and not (theirs and s.kind is alarms))

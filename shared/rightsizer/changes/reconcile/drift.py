@@ -225,7 +225,7 @@ def _way_back(change: Change) -> tuple[str, ...]:
 
 
 def foreign_configs(change: Change, endpoint: EndpointSight) -> frozenset[str]:
-    """Configurations that the endpoint runs or takes on, and that neither ran before nor are of this change."""
+    """Configurations that the endpoint runs or moves to, and that are neither the old one nor the change's own."""
     ours = {"", old_config(change), change.plan.new_config, change.plan.back_config}
     return frozenset({endpoint.config_name, endpoint.pending_config} - ours)
 

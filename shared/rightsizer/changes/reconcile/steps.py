@@ -194,7 +194,7 @@ def _was_rolled_back(change: Change, step: Step, live: ComponentSight) -> bool:
 
 
 def time_limit(step: Step, otherwise: timedelta) -> timedelta:
-    """How long its change may take: as its roll says, with two hours on top."""
+    """Time that a component's update may take: the limit of its rolling policy and two hours; else `otherwise`."""
     policy = (step.params.get("DeploymentConfig") or {}).get("RollingUpdatePolicy") or {}
     limit = policy.get("MaximumExecutionTimeoutInSeconds")
     return timedelta(seconds=limit) + timedelta(hours=2) if limit else otherwise
@@ -335,7 +335,7 @@ def _registration_action(change: Change, live: LiveState, now: datetime) -> Stee
 
 
 def _hold_action(change: Change, live: LiveState, touched: bool) -> Steer | Wait | None:
-    """Nothing begins now. What began in its window is finished after it, but not into an incident."""
+    """Wait, since nothing may begin now; a change that began in its window is finished, but not into an incident."""
     assert live.hold is not None
     reason = live.hold.reason
     if touched:
