@@ -64,6 +64,8 @@ GATES = {
     Gate.APPLY: "by itself",
 }
 """What rightsizer does about a recommendation."""
+TOLD = ("needs your approval", "worth a test", "safe to apply", "grows by itself", "not worth", "its owner has to")
+"""Beginnings of reasons that say themselves what follows: no heading of GATES is needed before them."""
 SIGNALS = {
     "L0": "the configuration alone",
     "L1": "the endpoint's own metrics",
@@ -84,8 +86,10 @@ READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/u
 """What to do about a stored row that this release cannot read."""
 
 
-def gate_heading(recommendation: Recommendation) -> str:
-    """Words before the reason of the gate: ``asks first``, ``tells its owner``."""
+def gate_heading(recommendation: Recommendation) -> str | None:
+    """Words before the reason of the gate, such as ``asks first``; None where the reason says itself what follows."""
+    if recommendation.gate_reason.sentence.startswith(TOLD):
+        return None
     option = recommendation.chosen_option
     begins = option is not None and (option.in_place or option.kind is OptionKind.DELETE)  # its watch of some days
     return GATES[recommendation.gate] if begins or recommendation.gate is not Gate.PROPOSE else "tells its owner"
