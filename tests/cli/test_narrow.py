@@ -8,10 +8,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from rightsizer.domain import self_test
+from rightsizer.domain.change import Entry
 from rightsizer.domain.money import MoneyRow, Totals, sum_rows
-from rightsizer.terminal import history, money, tables
+from rightsizer.terminal import doctor, history, money, orders, tables
 from rightsizer.terminal.money import SAVINGS, WASTE, GroupBy
-from tests.samples import proposal
+from tests.samples import change, proposal
 
 
 def on(columns: int) -> Console:
@@ -74,3 +76,35 @@ def test_the_list_of_a_narrow_terminal_has_one_head_for_each_proposal() -> None:
     first, *others = shown_proposals(60).splitlines()
     assert first.split() == [proposal().ref.name, proposal().state.value]
     assert all(line.startswith("  ") for line in others)
+
+
+def test_a_check_stands_beside_its_mark_and_its_commands_are_never_broken() -> None:
+    command = "aws iam put-role-policy --role-name rightsizer-ApplyRole --policy-name rightsizer-pass-model"
+    check = self_test.Check(
+        "iam:PassRole",
+        "changing the policy of " + "components " * 6,
+        self_test.Outcome.FAILED,
+        "no",
+        f"do:\n  {command}",
+    )
+    console = on(60)
+    doctor.tell([self_test.Tested("here", (check,))], console)
+    lines = text_of(console).splitlines()
+    assert [line for line in lines if len(line.rstrip()) > 60] == [f"{doctor.INDENT}  {command}"]
+    assert all(line.startswith(doctor.INDENT) for line in lines[1:])
+
+
+def test_a_step_that_ended_is_one_line_and_a_note_has_no_inside_name() -> None:
+    at = proposal().created_at
+    journal = (
+        Entry(at, "plan", "noted", "canary of 1 of 2 instances"),
+        Entry(at, "AddTags a", "intended", "sagemaker:AddTags"),
+        Entry(at, "AddTags a", "done"),
+        Entry(at, "UpdateEndpoint a", "intended", "sagemaker:UpdateEndpoint"),
+    )
+    said = list(orders.journal_lines(replace(change(at), journal=journal)))
+    assert [line.partition(" UTC  ")[2] for line in said] == [
+        "noted     canary of 1 of 2 instances",
+        "done      AddTags a",
+        "intended  UpdateEndpoint a  sagemaker:UpdateEndpoint",
+    ]

@@ -75,7 +75,9 @@ def freeze(
         return
     tables.output().print("Thawed." if off else HARD if hard else PLAIN)
     if not off:
-        tables.say(f"It ends by: {terminal_command('freeze --off', at.table.region)}")
+        tables.say("It ends by:")
+        tables.say_commands([terminal_command("freeze --off", at.table.region)])
+    tables.say("Changes under way:" if still or capacity_changes else "No change is under way.")
     for one in still:
         _show_open(one.id, one.ref.name, one.state, one.outcome, undo_commands(one) if hard else one.remaining)
     for capacity_change in capacity_changes:

@@ -191,8 +191,9 @@ def events_of(at: Desk, endpoint: str, unread: list[UnreadRow]) -> Iterator[Even
     events: list[Event] = []
     for proposal in at.store.proposals((), unread):
         if proposal.ref.name == endpoint:
-            events += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None)
-            for change in changes_of(at.journal.load, proposal):
+            changes = list(changes_of(at.journal.load, proposal))
+            events += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None, changes)
+            for change in changes:
                 events += _of_change(change)
     record = at.hours.load(endpoint)
     events += _of_hours(record) if record else ()
@@ -216,13 +217,15 @@ def changes_of(load: Callable[[str], Change | None], proposal: Proposal) -> Iter
         waiting += [change_id_of_next(stage)] if stage is not None else []
 
 
-def _of_proposal(proposal: Proposal, was_posted: bool) -> Iterator[Event]:
+def _of_proposal(proposal: Proposal, was_posted: bool, changes: Sequence[Change]) -> Iterator[Event]:
     planned = ", ".join(sentences.planned_changes(proposal.recommendation))
     what = f"to {planned}" if planned else "a look at it"
     saving = proposal.recommendation.approval_usd_per_month
     saves = f", saves {sentences.plan_saving(proposal.recommendation)}" if saving > 0 else ""
     shown = "; shown in Slack" if was_posted else ""
-    yield Event(proposal.created_at, "proposed", f"proposed {what}{saves}{shown}", proposal=proposal.id)
+    told = any(proposal.outcome in entry.detail for change in changes for entry in change.journal)
+    stands = "" if told or not proposal.outcome else f"; now {proposal.state.value}: {proposal.outcome}"
+    yield Event(proposal.created_at, "proposed", f"proposed {what}{saves}{shown}{stands}", proposal=proposal.id)
     if proposal.decision is not None:
         text = f"{proposal.decision.state.value}{', the test first' if proposal.decision.test_first else ''}"
         why = f": {proposal.decision.comment}" if proposal.decision.comment else ""

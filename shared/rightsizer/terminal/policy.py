@@ -2,6 +2,7 @@
 
 import json
 import sys
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -255,7 +256,7 @@ def put(
     text = read_file(file)
     problems = read_policy(text).problems
     if problems:
-        raise InputError(f"storing {file}: nothing was stored: {problems[0]}" + _more(len(problems)))
+        raise InputError(f"storing {file}: nothing was stored: {problems[0]}" + _more(len(problems), file))
     text = _compact(text)
     stack_policy = options.session_policy() if parameter else _in_force(options)
     name = parameter or stack_policy.name
@@ -284,5 +285,5 @@ def put(
     tables.say(after)
 
 
-def _more(number: int) -> str:
-    return f" (and {number - 1} more: rightsizer policy check)" if number > 1 else ""
+def _more(number: int, file: str) -> str:
+    return f" (and {number - 1} more: rightsizer policy check {quote(file)})" if number > 1 else ""

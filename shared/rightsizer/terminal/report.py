@@ -154,7 +154,7 @@ def _show(made: Report) -> None:
     for row in made.unread:
         tables.say(one_line(sentences.unread_row(row)))
     if made.misread:
-        tables.say(messages.misread_line(made.misread))
+        tables.say(messages.misread_line(made.misread, made.region))
 
 
 def _show_groups(made: Report, by: Group, form: Format | None, output: Path | None) -> None:
