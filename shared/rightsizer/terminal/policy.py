@@ -99,7 +99,7 @@ def check(options: StackOptions, file: OptionalFile = "") -> None:
 
 
 def _verdict(problems: int, size: int, tier: str) -> str:
-    room = f"{size:,} bytes, stored in a {tier.lower()} SSM parameter (USD {TIER_USD[tier]} a month)"
+    room = f"{size:,} bytes, stored as a parameter of SSM's {tier.lower()} tier (USD {TIER_USD[tier]} a month)"
     if tier == "Advanced":
         room += f"; with {STANDARD:,} bytes or less it is free"
     wrong = "1 value cannot be understood" if problems == 1 else f"{problems} values cannot be understood"
