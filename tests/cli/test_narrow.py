@@ -11,7 +11,7 @@ from rich.table import Table
 from rightsizer.domain import self_test
 from rightsizer.domain.change import Entry
 from rightsizer.domain.money import MoneyRow, Totals, sum_rows
-from rightsizer.terminal import doctor, history, money, orders, tables
+from rightsizer.terminal import doctor, history, money, orders, policy, tables
 from rightsizer.terminal.money import SAVINGS, WASTE, GroupBy
 from tests.samples import change, proposal
 
@@ -108,3 +108,11 @@ def test_a_step_that_ended_is_one_line_and_a_note_has_no_inside_name() -> None:
         "done      AddTags a",
         "intended  UpdateEndpoint a  sagemaker:UpdateEndpoint",
     ]
+
+
+def test_a_policy_that_does_not_fit_as_a_table_is_a_list_with_whole_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("owner search in development", "minimum_saving_usd", "50", "20"), ("production", "four_eyes", "a", "b")]
+    console = on(50)
+    monkeypatch.setattr(tables, "output", lambda: console)
+    policy.print_rows(("For", "Key", "Now", "Then"), rows)
+    assert text_of(console).splitlines()[:2] == ["owner search in development", "  minimum_saving_usd: now 50, then 20"]

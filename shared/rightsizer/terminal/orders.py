@@ -47,7 +47,9 @@ SnoozeDays = Annotated[
 def _reason(text: str) -> str:
     text = text.strip()
     if len(text) > MOST_REASON:
-        raise typer.BadParameter(f"it has {len(text):,} characters; {MOST_REASON} are kept, as in Slack")
+        raise typer.BadParameter(
+            f"it has {len(text):,} characters, and may have {MOST_REASON}, as in Slack: shorten it"
+        )
     return text
 
 
