@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rightsizer.domain import self_test
-from rightsizer.domain.change import Entry
+from rightsizer.domain.change import Entry, JournalEvent
 from rightsizer.domain.money import MoneyRow, Totals, sum_rows
 from rightsizer.terminal import doctor, history, money, orders, policy, tables
 from rightsizer.terminal.money import SAVINGS, WASTE, GroupBy
@@ -116,3 +116,10 @@ def test_a_policy_that_does_not_fit_as_a_table_is_a_list_with_whole_keys(monkeyp
     monkeypatch.setattr(tables, "output", lambda: console)
     policy.print_rows(("For", "Key", "Now", "Then"), rows)
     assert text_of(console).splitlines()[:2] == ["owner search in development", "  minimum_saving_usd: now 50, then 20"]
+
+
+def test_whoever_asked_for_the_way_back_is_named_as_a_person() -> None:
+    at = proposal().created_at
+    note = Entry(at, JournalEvent.ASK_BACK, "noted", "cli:arn:aws:sts::111122223333:assumed-role/apply/ada")
+    (event,) = history.events_of_change(replace(change(at), journal=(note,)))
+    assert (event.text, event.actor) == ("asked for the way back", "ada (role apply), terminal")

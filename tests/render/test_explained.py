@@ -97,6 +97,7 @@ def test_a_reason_neither_names_a_commitment_of_nothing_nor_rounds_a_need_to_wha
     [
         ("plain-oversized-declared", "\nnow safe to apply by itself: performance risk"),
         ("ask-mode-report", "\nnobody is asked the tag rightsizer:mode says report"),
+        ("ask-owned-by-stack", "\ntells its owner it is owned by"),
     ],
 )
 def test_what_follows_doubles_no_word_of_its_reason(case: str, said: str) -> None:

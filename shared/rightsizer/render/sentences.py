@@ -20,9 +20,9 @@ from rightsizer.domain.proposal import (
     decider_name,
     stage_change_ids,
 )
+from rightsizer.domain.reason import OF_APPROVAL, Code, one_line
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import day_text as day_text
-from rightsizer.domain.reason import one_line
 from rightsizer.domain.reason import time_text as time_text
 from rightsizer.domain.recommendation import (
     ComponentDay,
@@ -64,8 +64,13 @@ GATES = {
     Gate.APPLY: "by itself",
 }
 """What rightsizer does about a recommendation."""
-TOLD = ("needs your approval", "worth a test", "safe to apply", "grows by itself", "not worth", "its owner has to")
-"""Beginnings of reasons that say themselves what follows: no heading of GATES is needed before them."""
+TELLING = {
+    Gate.APPLY: {Code.SAFE_TO_APPLY},
+    Gate.TEST: {Code.TEST_WORTH_IT},
+    Gate.SILENT: {Code.SAVING_TOO_SMALL},
+    Gate.PROPOSE: OF_APPROVAL,
+}
+"""Reasons that say themselves what follows, so that no heading of GATES stands before them."""
 SIGNALS = {
     "L0": "the configuration alone",
     "L1": "the endpoint's own metrics",
@@ -88,10 +93,11 @@ READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/u
 
 def gate_heading(recommendation: Recommendation) -> str | None:
     """Words before the reason of the gate, such as ``asks first``; None where the reason says itself what follows."""
-    if recommendation.gate_reason.sentence.startswith(TOLD):
+    if recommendation.gate_reason.code in TELLING[recommendation.gate]:
         return None
     option = recommendation.chosen_option
     begins = option is not None and (option.in_place or option.kind is OptionKind.DELETE)  # its watch of some days
+    begins = begins and not recommendation.owned_by
     return GATES[recommendation.gate] if begins or recommendation.gate is not Gate.PROPOSE else "tells its owner"
 
 

@@ -240,7 +240,7 @@ def apply_(options: StackOptions, proposal: ProposalId) -> None:
 
 
 def journal_lines(change: Change) -> Iterator[str]:
-    """What a change did, a line each; that a step was intended is said while nothing is known of its end."""
+    """Lines of what a change did. That a step was intended is one while nothing is known of its end."""
     ended = {entry.step for entry in change.journal if entry.status in ("done", "failed")}
     for entry in change.journal:
         if entry.status == "intended" and entry.step in ended:
@@ -334,5 +334,5 @@ def _show_decision(found: dict[str, Any], options: StackOptions, switch: Callabl
             tables.say_commands([terminal_command("freeze --off", region)])
             return
         what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
-        tables.say(f"The stack starts {what}. How far it is:")
+        tables.say(f"The stack starts {what}. To see how far it is:")
         tables.say_commands([order_command("apply", found["id"], region)])

@@ -156,7 +156,7 @@ def show(
 
 
 def print_rows(heads: tuple[str, str, str, str], rows: list[tuple[str, str, str, str]]) -> None:
-    """A row for each key of each subject; on a narrow console a list, so that no key and no value is broken."""
+    """Print a row for each key of each subject. On a narrow console it is a list, so that no key is broken."""
     console, grid = tables.output(), Grid(*(Column(head, overflow="fold") for head in heads), box=None)
     for row in rows:
         grid.add_row(*map(Text, row))

@@ -115,7 +115,7 @@ def _lines(found: Survey) -> RenderableType:
     for each in found.recommendations:
         option = each.chosen_option
         cost = "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}"
-        saves = f", {_saving_text(each)}, risk {int(option.risk)}" if option else ""
+        saves = f", {_saving_text(each)}, risk {int(option.risk)} of 4" if option else ""
         head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
         parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
         parts += [Padding(_reason_text(each, found.incomplete), (0, 0, 0, 2))]
