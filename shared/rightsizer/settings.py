@@ -270,10 +270,10 @@ def _window(key: str, value: Any) -> ChangeWindow:
 def parse_window(value: Any) -> ChangeWindow:
     """The window of ``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone.
 
-    SettingsError says what it should be.
+    ``always`` is every minute of the week. SettingsError says what it should be.
     """
     wanted = "it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
-    parts = value.split() if isinstance(value, str) else []
+    parts = ("daily 00:00-00:00" if value == "always" else value).split() if isinstance(value, str) else []
     if len(parts) not in (2, 3):
         raise SettingsError(wanted)
     zone = parse_zone(parts[2] if len(parts) == 3 else "UTC")

@@ -63,7 +63,7 @@ def test_a_parameter_that_is_named_and_missing_holds_everything_and_says_how_to_
     clock = Clock()
     policy = reader(box, clock)
     (sentence,) = held(policy.document())
-    assert "does not exist; put it back with `rightsizer policy put FILE`" in sentence
+    assert "does not exist; put it back with `rightsizer policy put FILE --region eu-west-1`" in sentence
     put_policy(box.client("ssm"), NAME, "{}")
     clock.now += KEPT
     assert held(policy.document()) == ()

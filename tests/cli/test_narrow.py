@@ -8,10 +8,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from rightsizer.domain import self_test
+from rightsizer.domain.change import Entry, JournalEvent
 from rightsizer.domain.money import MoneyRow, Totals, sum_rows
-from rightsizer.terminal import history, money, tables
+from rightsizer.terminal import doctor, history, money, orders, policy, tables
 from rightsizer.terminal.money import SAVINGS, WASTE, GroupBy
-from tests.samples import proposal
+from tests.samples import change, proposal
 
 
 def on(columns: int) -> Console:
@@ -74,3 +76,50 @@ def test_the_list_of_a_narrow_terminal_has_one_head_for_each_proposal() -> None:
     first, *others = shown_proposals(60).splitlines()
     assert first.split() == [proposal().ref.name, proposal().state.value]
     assert all(line.startswith("  ") for line in others)
+
+
+def test_a_check_stands_beside_its_mark_and_its_commands_are_never_broken() -> None:
+    command = "aws iam put-role-policy --role-name rightsizer-ApplyRole --policy-name rightsizer-pass-model"
+    check = self_test.Check(
+        "iam:PassRole",
+        "changing the policy of " + "components " * 6,
+        self_test.Outcome.FAILED,
+        "no",
+        f"do:\n  {command}",
+    )
+    console = on(60)
+    doctor.tell([self_test.Tested("here", (check,))], console)
+    lines = text_of(console).splitlines()
+    assert [line for line in lines if len(line.rstrip()) > 60] == [f"{doctor.INDENT}  {command}"]
+    assert all(line.startswith(doctor.INDENT) for line in lines[1:])
+
+
+def test_a_step_that_ended_is_one_line_and_a_note_has_no_inside_name() -> None:
+    at = proposal().created_at
+    journal = (
+        Entry(at, "plan", "noted", "canary of 1 of 2 instances"),
+        Entry(at, "AddTags a", "intended", "sagemaker:AddTags"),
+        Entry(at, "AddTags a", "done"),
+        Entry(at, "UpdateEndpoint a", "intended", "sagemaker:UpdateEndpoint"),
+    )
+    said = list(orders.journal_lines(replace(change(at), journal=journal)))
+    assert [line.partition(" UTC  ")[2] for line in said] == [
+        "noted     canary of 1 of 2 instances",
+        "done      AddTags a",
+        "intended  UpdateEndpoint a  sagemaker:UpdateEndpoint",
+    ]
+
+
+def test_a_policy_that_does_not_fit_as_a_table_is_a_list_with_whole_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("owner search in development", "minimum_saving_usd", "50", "20"), ("production", "four_eyes", "a", "b")]
+    console = on(50)
+    monkeypatch.setattr(tables, "output", lambda: console)
+    policy.print_rows(("For", "Key", "Now", "Then"), rows)
+    assert text_of(console).splitlines()[:2] == ["owner search in development", "  minimum_saving_usd: now 50, then 20"]
+
+
+def test_whoever_asked_for_the_way_back_is_named_as_a_person() -> None:
+    at = proposal().created_at
+    note = Entry(at, JournalEvent.ASK_BACK, "noted", "cli:arn:aws:sts::111122223333:assumed-role/apply/ada")
+    (event,) = history.events_of_change(replace(change(at), journal=(note,)))
+    assert (event.text, event.actor) == ("asked for the way back", "ada (role apply), terminal")

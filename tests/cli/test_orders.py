@@ -371,7 +371,7 @@ def test_whoever_approves_under_a_freeze_reads_that_nothing_begins_yet(
     assert run(["approve", asked.proposal.id]) == Exit.NOTHING_TO_DO
     told = " ".join(capsys.readouterr().out.split())
     assert "Changes are frozen by session (role apply): it begins once that is lifted" in told
-    assert told.count(f"by: rightsizer freeze --off --region {asked.box.region}") == 2, "the freeze says it too"
+    assert told.count(f": rightsizer freeze --off --region {asked.box.region}") == 2, "the freeze says it too"
     assert "The stack starts" not in told
 
 

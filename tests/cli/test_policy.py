@@ -15,6 +15,7 @@ from rightsizer.aws.table import Table
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.settings import parse_window
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
@@ -107,6 +108,7 @@ def test_check_names_every_problem_with_its_place_and_fails(said: Said, tmp_path
         ("defaults: [", "line 1, column 12: "),
         ("defaults: {minimum_saving_usd: !!python/object:os.system 1}", "reading the policy document"),
         ("- 1\n", "it should be an object"),
+        ("defaults: {holidays: [2026-12-25, 2026-13-25]}\n", 'defaults.holidays: "2026-13-25" is not a day'),
     ],
 )
 def test_a_hostile_file_is_one_line_and_no_crash(said: Said, tmp_path: Path, text: str, words: str) -> None:
@@ -267,3 +269,8 @@ def test_a_document_that_sets_nothing_is_told_from_one_that_is_right(said: Said,
     spoilt.write_bytes(b"\xff\xfe")
     assert "sets nothing, so the defaults hold" in said(f"policy check {written(tmp_path, '')}")[1]
     assert "is no text in UTF-8" in said(f"policy check {spoilt}")[1]
+
+
+def test_the_default_window_may_be_written_as_show_says_it(said: Said, tmp_path: Path) -> None:
+    assert "is right" in said(f"policy check {written(tmp_path, {'defaults': {'window': 'always'}})}")[1]
+    assert parse_window("always").length == timedelta(days=1)

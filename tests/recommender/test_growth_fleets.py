@@ -34,7 +34,7 @@ def test_growth_stops_at_twice_the_fleet_and_two_spare_instances() -> None:
         endpoint={**LATE["endpoint"], "kind": "asynchronous", "p95_s": None}, usage={**LATE["usage"], **queue}
     )
     assert found.options == ()
-    even = "even 4 × ml.g6.xlarge would not serve it, and more than 4 is another load, not a shortage"
+    even = "even 4 × ml.g6.xlarge would not serve it, and for more than 4 its owner has to size it anew"
     assert reasons(found) == [(Code.TOO_BUSY, even)]
 
 

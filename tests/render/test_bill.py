@@ -191,7 +191,7 @@ def test_bills_that_tell_usage_apart_differently_are_not_added_up() -> None:
 @pytest.mark.parametrize(
     ("share", "said"),
     [
-        (None, "no error is defined"),
+        (None, "the bill has nothing of it"),
         (0.0, "no error"),
         (0.012, "1.2 % too high"),
         (-0.25, "25 % too low"),

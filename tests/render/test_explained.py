@@ -5,6 +5,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from rightsizer.domain.reason import seconds_text
 from rightsizer.domain.recommendation import Replay
 from rightsizer.recommender.evidence import QUIET_DAYS, silence_text
@@ -59,8 +61,8 @@ def test_an_option_says_what_it_saves_and_costs_and_each_figure_once() -> None:
 
 
 def test_only_what_an_approval_can_begin_is_asked() -> None:
-    assert "asks first needs your approval" in explained("idle-fortnight")
-    assert "tells its owner its owner has to do this" in explained("cold-tolerated")
+    assert "\nnow needs your approval" in explained("idle-fortnight")
+    assert "\nnow its owner has to do this" in explained("cold-tolerated")
 
 
 def test_a_card_that_is_too_small_for_the_need_has_no_negative_room() -> None:
@@ -88,3 +90,15 @@ def test_a_reason_neither_names_a_commitment_of_nothing_nor_rounds_a_need_to_wha
     said = explained("plain-oversized-declared") + explained("serverless-gpu-unused")
     assert "(committed: $0 an hour)" not in said
     assert re.search(r"needs up to (\d+) GiB, \S+ has \1 GiB", said) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("plain-oversized-declared", "\nnow safe to apply by itself: performance risk"),
+        ("ask-mode-report", "\nnobody is asked the tag rightsizer:mode says report"),
+        ("ask-owned-by-stack", "\ntells its owner it is owned by"),
+    ],
+)
+def test_what_follows_doubles_no_word_of_its_reason(case: str, said: str) -> None:
+    assert said in explained(case)

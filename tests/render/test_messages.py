@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
 from rightsizer.domain.message import Message, Notice, ProposalMessage, ReportMessage
-from rightsizer.render import messages, slack, text
+from rightsizer.domain.money import OwnerWait
+from rightsizer.render import messages, report_tables, slack, text
 from rightsizer.render.messages import misread_line
 from tests.render.test_pages import told as report_of
-from tests.samples import proposal
+from tests.samples import NOW, proposal
 
 MISREAD = ("Limits is no JSON", "Approvers is empty")
 ALL: list[Message] = [ProposalMessage(proposal(), "s3://b/p"), Notice("a", "b"), ReportMessage(report_of(), "s3://b/r")]
@@ -36,3 +38,17 @@ def test_settings_that_could_not_be_understood_stand_at_the_end(message: Message
     assert messages.plain(spoilt)[1] == f"{messages.plain(message)[1]}\n{misread_line(MISREAD)}\n"
     assert messages.slack_blocks(spoilt)[:-1] == messages.slack_blocks(message)
     assert "Approvers is empty" in json.dumps(messages.slack_blocks(spoilt)[-1])
+
+
+def test_what_the_policy_says_wrong_beyond_a_few_is_found_by_a_command_that_names_its_region() -> None:
+    many = tuple(f"policy document: line {number} is wrong" for number in range(5))
+    said = messages.plain(ProposalMessage(proposal(), misread=many))[1]
+    assert "2 more: rightsizer policy check --region eu-west-1" in said
+
+
+def test_owners_beyond_the_few_that_are_named_are_counted_and_summed() -> None:
+    waits = tuple(OwnerWait(f"team-{number}", 2, Decimal(73), NOW) for number in range(7))
+    whole = report_of()
+    lines = report_tables.wait_lines(replace(whole, money=replace(whole.money, waits=waits)))
+    assert len(lines) == report_tables.MOST_WAITS + 1
+    assert lines[-1] == "Waits for 2 more: 4 proposals, $146.00 a month, $4.80 a day"

@@ -149,7 +149,7 @@ def test_a_serverless_endpoint_that_nobody_calls_is_told_to_cost_nothing() -> No
     made = found(serverless(), traffic(0, 0.0))
     assert made is not None
     assert made.usd_per_month == 0
-    assert made.what.startswith("e is serverless and met no request in 14 days")
+    assert made.what.startswith("e is serverless and had no request in 14 days, so it costs nothing")
     assert "provisioned concurrency" in made.not_checked[0]
 
 

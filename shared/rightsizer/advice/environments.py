@@ -94,7 +94,7 @@ def _development(workload: Workload, answer: OptionSearch, production: AdvisedOp
         waits = {"rightsizer:cold-start-ok": "true"} if small.hosting is Hosting.REALTIME else {}
         tags = {"rightsizer:mode": "propose", **waits}
         why = tuple(_why_development(small, production))
-        yield EnvironmentVariant(Environment.DEVELOPMENT.value, small, why, tags, {"window": "daily 00:00-00:00"})
+        yield EnvironmentVariant(Environment.DEVELOPMENT.value, small, why, tags, {"window": "always"})
 
 
 def _why_development(small: AdvisedOption, production: AdvisedOption) -> Iterator[AdviceReason]:

@@ -147,7 +147,11 @@ def execution_roles(session: Session, stack: str) -> Iterator[Check]:
         passes = RolePass(role, ours, held)
         outcome = Outcome.OK if passes.allowed else Outcome.NOT_CHECKED
         yield Check(
-            ACTION, PURPOSE, outcome, _role_pass_text(passes, endpoints), "" if passes.allowed else passes.command
+            ACTION,
+            PURPOSE,
+            outcome,
+            _role_pass_text(passes, endpoints),
+            "" if passes.allowed else f"an operator allows it:\n  {passes.command}",
         )
 
 
@@ -163,7 +167,7 @@ def _role_pass_text(passes: RolePass, endpoints: list[str]) -> str:
     if passes.allowed:
         return f"{passes.by} may pass {what}"
     text = "may not pass" if passes.allowed is False else "may or may not pass (IAM could not be asked)"
-    return f"{passes.by} {text} {what}; an operator allows it with: {passes.command}"
+    return f"{passes.by} {text} {what}"
 
 
 def _apply_role(session: Session, stack: str) -> str:

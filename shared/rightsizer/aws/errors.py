@@ -62,7 +62,7 @@ GONE = frozenset(
         "TableNotFoundException",
     }
 )
-DELETED = "it was deleted: `rightsizer doctor --deployed` says how to get it back"
+DELETED = "it was deleted: `rightsizer doctor --deployed`, in the same Region, says how to get it back"
 EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"})
 SKEWED = frozenset({"RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"})
 """The request was signed at another time than AWS's. Sources: S3 API reference, "Error responses"; EC2 API reference,

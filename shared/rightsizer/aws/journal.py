@@ -245,7 +245,10 @@ class TableJournal:
             return Switch() if item is None else read_row(item, _switch_of)
         except UnreadableError as error:
             pass_over("CONTROL FREEZE", error)
-            return Switch(frozen=True, by="a row CONTROL FREEZE that cannot be read; rightsizer freeze writes it anew")
+            from rightsizer.domain.plan import terminal_command
+
+            anew = terminal_command("freeze", self.dynamodb.meta.region_name)
+            return Switch(frozen=True, by=f"a row CONTROL FREEZE that cannot be read; {anew} writes it anew")
 
     def set_switch(self, switch: Switch) -> None:
         """Freeze or thaw; the last word counts."""

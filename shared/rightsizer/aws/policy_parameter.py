@@ -99,7 +99,10 @@ class PolicyParameter:
                 return self._known
             return self._lose(str(error))
         if policy is None:
-            remedy = "put it back with `rightsizer policy put FILE`, or deploy with PolicyParameter empty"
+            from rightsizer.domain.plan import terminal_command
+
+            stores = terminal_command("policy put FILE", self._client().meta.region_name)
+            remedy = f"put it back with `{stores}`, or deploy with PolicyParameter empty"
             return self._lose(f"the parameter {self._name}, which the stack names, does not exist; {remedy}")
         self._read_at = now
         if policy.text != self._text:

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from rightsizer.aws.errors import code_of
 from rightsizer.aws.read_checks import DELETED, READS, Scene, attempt, read_manifest
 from rightsizer.domain.checks import newer_than_known
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import ReadError, VanishedError
@@ -187,7 +188,8 @@ def checks(parts: SelfTestParts) -> Iterator[Check]:
         )
     if scene.policy_parameter:
         read = READS[POLICY]
-        remedy = "store the document again (rightsizer policy put), or take PolicyParameter from the stack"
+        stores = terminal_command("policy put FILE", scene.session.region)
+        remedy = f"store the document again, or take PolicyParameter from the stack:\n  {stores}"
         yield attempt(POLICY, read.purpose, _bind_scene(read.call, scene), REDEPLOY, must_exist=remedy)
     if scene.bill and parts.door == BILLED:
         yield _bill_check(scene)

@@ -16,7 +16,7 @@ class KeyKind(StrEnum):
     NUMBER = "a number"
     WHOLE = "a whole number"
     FLAG = "true or false"
-    WINDOW = "days, hours and a time zone, such as 'mon-fri 09:00-17:00 Europe/Berlin'"
+    WINDOW = "always, or days, hours and a time zone, such as 'mon-fri 09:00-17:00 Europe/Berlin'"
     ALARMS = "a list of names of alarms"
     DATES = "a list of days, such as 2026-12-25"
     ZONE = "a time zone, such as Europe/Berlin"

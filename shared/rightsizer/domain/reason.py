@@ -180,6 +180,25 @@ class Code(StrEnum):
 
 UNREADABLE = frozenset({Code.PERMISSION_MISSING, Code.THROTTLED, Code.READ_FAILED})
 """AWS did not answer a read. It says nothing about the endpoint, and may be over at the next look."""
+OF_APPROVAL = frozenset(
+    {
+        Code.AUTOSCALED,
+        Code.BAD_TAG,
+        Code.CONFIGURATION_REPLACED,
+        Code.NEEDS_APPROVAL,
+        Code.NOT_IN_PLACE,
+        Code.NOT_OPTED_IN,
+        Code.OTHER_KIND,
+        Code.PAYBACK_TOO_LONG,
+        Code.RISK_TOO_HIGH,
+        Code.TEST_WORTH_IT,
+        Code.TOO_LITTLE_CONFIDENCE,
+        Code.TOO_MANY_ERRORS,
+        Code.TOO_MANY_GAPS,
+        Code.UNKNOWN_FIELD,
+    }
+)
+"""Reasons of a question to a person whose sentences say that it is one: ``needs your approval: ...``."""
 
 
 @dataclass(frozen=True, slots=True)

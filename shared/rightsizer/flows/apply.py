@@ -220,7 +220,7 @@ class Apply:
         """End an approval of which nothing more begins: in that state, or as proven where a stage of it stands."""
         stage = self.answer_to_approval(proposal).stage
         if stage is not None:
-            text = f"{why}; this ends the plan, and stage {stage.number} stands"
+            text = f"{why.removesuffix('.')}; this ends the plan, and stage {stage.number} stands"
             self.store.follow(proposal.id, ProposalState.PROVEN, stage.change_id, text)
         else:
             self.store.follow(proposal.id, state, proposal.change_id if state is ProposalState.REJECTED else "", why)

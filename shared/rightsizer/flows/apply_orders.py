@@ -304,7 +304,8 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
         what = f"Stage {stage.number} was proven" if stage is not None else "It was approved"
         text = (
             f"{what} on {time_text(since)} and {'the next one ' if stage is not None else ''}could not be "
-            f"started within {PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
+            f"started within {PATIENCE.days} days{'' if stage is not None else '; nothing was changed'}. "
+            "It is asked again if the saving is still there."
         )
         apply.end_approval(proposal, ProposalState.EXPIRED, text)
         catch_send_errors(apply.notifier)(f"{proposal.ref.name}: approval expired", text)

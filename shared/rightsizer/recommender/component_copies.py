@@ -246,10 +246,13 @@ def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int])
     if room.bounds(wanted)[1] >= runs:
         return Reason(Code.NOT_CHEAPER, f"{text}, and no placement on fewer than {runs} was found")
     if room.variant.consolidates:
-        return Reason(Code.NOT_CHEAPER, f"{text}, and a component asks for balance between zones: none may come back")
-    text += ", and its scale-in policy releases empty ones only, so that none may come back"
+        return Reason(
+            Code.NOT_CHEAPER,
+            f"{text}, and a component asks for balance between zones, so perhaps no instance becomes free",
+        )
+    text += ", but its scale-in policy gives back empty instances only, and perhaps none becomes empty"
     consolidate = terminal_command(f"components {name} --scale-in consolidation", endpoint.ref.region)
-    return Reason(Code.NOT_CHEAPER, f"{text}; first {consolidate}")
+    return Reason(Code.NOT_CHEAPER, f"{text}; first let copies move together: {consolidate}")
 
 
 def _without_needless_cuts(room: CopyRoom, wanted: Mapping[str, int]) -> Mapping[str, int]:

@@ -345,7 +345,7 @@ class _Search:
 
     def _too_busy_reason(self, most: int | None = None) -> Reason:
         count, name = most or self.most, self.candidate.hardware.name
-        text = f"even {count} × {name} would not serve it, and more than {count} is another load, not a shortage"
+        text = f"even {count} × {name} would not serve it, and for more than {count} its owner has to size it anew"
         if count < self.most:
             text = f"{count} × {name} would not serve it, and more would cost more than {self.most} × "
             text += self.context.runs.name

@@ -58,7 +58,7 @@ def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str,
     if chip is None or instances != 1 or runs.accelerator_count != 1:
         sentence = (
             f"it runs {instances} × {runs.name} with {count(runs.accelerator_count, 'GPU')} each;"
-            " only one instance with one GPU can share it"
+            " only an endpoint of one instance with one GPU can share it"
         )
         return Reason(Code.NOT_APPLICABLE, sentence)
     if need is None or demand.memory.kind is MemoryClass.PREALLOCATED:

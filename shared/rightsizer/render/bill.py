@@ -38,17 +38,21 @@ def bill_text(report: Report) -> str:
     )
 
 
+NOT_SAVED = "nothing was saved on the bill"
+"""Why an estimate has no error."""
+
+
 def _saved(row: ReconciledRow) -> str:
     text = f"{_usd(row.reconciled)} saved against the bill, {_usd(row.realised)} by our prices and hours"
     if row.promised is None:
         return text
-    return f"{text}, {_usd(row.promised)} promised ({error_text(row.estimate_error)})"
+    return f"{text}, {_usd(row.promised)} promised ({error_text(row.estimate_error, NOT_SAVED)})"
 
 
-def error_text(share: float | None) -> str:
-    """An error in words: ``1.2 % too high``, ``no error is defined``."""
+def error_text(share: float | None, undefined: str = "the bill has nothing of it") -> str:
+    """An error in words: ``1.2 % too high``; where there is none, why."""
     if share is None:
-        return "no error is defined"
+        return undefined
     if abs(share) < 0.0005:
         return "no error"
     return f"{sentences.percent(abs(share))} too {'high' if share > 0 else 'low'}"
@@ -64,7 +68,7 @@ def change_cell(report: Report, endpoint: str) -> str:
         why = "no day of it is known to bill and table" if not rows else f"{len(rows)} endpoints have this name"
         return f"not reconciled: {why}"
     row = rows[0]
-    error = "" if row.promised is None else f"; promised {error_text(row.estimate_error)}"
+    error = "" if row.promised is None else f"; promised {error_text(row.estimate_error, NOT_SAVED)}"
     return f"{_usd(row.reconciled)} for the endpoint, {sentences.count(row.days, 'day')}{error}"
 
 
@@ -96,7 +100,7 @@ def _are_of_several_places(reconciliation: Reconciliation) -> bool:
 def _row(row: ReconciledRow, place: str) -> list[Cell]:
     several = f"{sentences.count(row.endpoints, 'endpoint')}" if row.endpoints > 1 else ""
     several = ", ".join(filter(None, (several, place)))
-    promised = "" if row.promised is None else error_text(row.estimate_error)
+    promised = "" if row.promised is None else error_text(row.estimate_error, NOT_SAVED)
     return [
         Cell(join(tag("b", row.name), tag("div", several, class_="note") if several else None), row.name, "name"),
         Cell(row.days, row.days, "n"),

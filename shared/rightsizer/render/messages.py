@@ -33,13 +33,13 @@ def plain(message: Message) -> tuple[str, str]:
         ('rank: approval expired', 'It is asked again.')
     """
     subject, body = _plain(message)
-    return subject, f"{body}\n{misread_line(message.misread)}\n" if message.misread else body
+    return subject, f"{body}\n{misread_line(message.misread, _region_of(message))}\n" if message.misread else body
 
 
 def slack_blocks(message: Message) -> list[blocks.Block]:
     """The message as Slack blocks, with buttons where something can be decided."""
     made = _blocks(message)
-    return [*made, misread_block(message.misread)] if message.misread else made
+    return [*made, misread_block(message.misread, _region_of(message))] if message.misread else made
 
 
 def slack_line(message: Message) -> str:
@@ -136,17 +136,35 @@ def _blocks(message: Message) -> list[blocks.Block]:
             assert_never(message)
 
 
-def misread_block(misread: Sequence[str]) -> blocks.Block:
+def _region_of(message: Message) -> str:
+    """The Region that a message is about; empty where it names none."""
+    match message:
+        case ProposalMessage(proposal):
+            return proposal.ref.region
+        case CapacityChangeMessage(asked):
+            return asked.region
+        case ReportMessage(report):
+            return report.region
+        case SleepMessage(note):
+            return note.region
+        case _:
+            return ""
+
+
+def misread_block(misread: Sequence[str], region: str = "") -> blocks.Block:
     """The small print of a Slack message."""
-    return blocks.context([blocks.escape(misread_line(misread), blocks.FIELD)])
+    return blocks.context([blocks.escape(misread_line(misread, region), blocks.FIELD)])
 
 
-def misread_line(misread: Sequence[str]) -> str:
+def misread_line(misread: Sequence[str], region: str = "") -> str:
     """The same in plain text. Sentences about the policy document say themselves what holds until then."""
     of_document = [each for each in misread if each.startswith(POLICY_DOCUMENT)]
     of_stack = [each for each in misread if not each.startswith(POLICY_DOCUMENT)]
     parts = [f"{LEAD}: {'. '.join(of_stack)}."] if of_stack else []
     if of_document:
-        more = f". {len(of_document) - SHOWN} more: rightsizer policy check" if len(of_document) > SHOWN else ""
+        from rightsizer.domain.plan import terminal_command
+
+        unsaid = len(of_document) - SHOWN
+        more = f". {unsaid} more: {terminal_command('policy check', region)}" if unsaid > 0 else ""
         parts.append(f"{LEAD_OF_DOCUMENT}: {'. '.join(of_document[:SHOWN])}{more}.")
     return " ".join(parts)

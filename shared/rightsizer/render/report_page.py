@@ -56,7 +56,7 @@ def report(report: Report) -> str:
         section("Promised and kept", report_promises.savings_section(report), folded("By week", _weeks(report))),
         section("Against the bill", bill.section_content(report)),
         section("Since the last report", report_money.since_last(report)),
-        section("Settings that cannot be understood", tag("p", messages.misread_line(report.misread)))
+        section("Settings that cannot be understood", tag("p", messages.misread_line(report.misread, report.region)))
         if report.misread
         else "",
         section("The evidence", *_evidence(report, left)),

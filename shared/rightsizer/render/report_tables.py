@@ -65,10 +65,15 @@ def lead_text(report: Report) -> str:
 
 def wait_lines(report: Report) -> list[str]:
     """Who is waited for and what that costs a day, a line each; the largest first."""
+    shown, rest = report.money.waits[:MOST_WAITS], report.money.waits[MOST_WAITS:]
+    named = [(wait.owner or NOBODY, wait.proposals, wait.usd_per_month, wait.usd_per_day) for wait in shown]
+    if rest:
+        sums = sum(wait.usd_per_month for wait in rest), sum(wait.usd_per_day for wait in rest)
+        named.append((f"{len(rest)} more", sum(wait.proposals for wait in rest), Decimal(sums[0]), Decimal(sums[1])))
     return [
-        f"Waits for {wait.owner or NOBODY}: {sentences.count(wait.proposals, 'proposal')},"
-        f" {sentences.exact_money(wait.usd_per_month)} a month, {sentences.exact_money(wait.usd_per_day)} a day"
-        for wait in report.money.waits[:MOST_WAITS]
+        f"Waits for {who}: {sentences.count(proposals, 'proposal')},"
+        f" {sentences.exact_money(month)} a month, {sentences.exact_money(day)} a day"
+        for who, proposals, month, day in named
     ]
 
 

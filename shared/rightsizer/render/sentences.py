@@ -19,9 +19,9 @@ from rightsizer.domain.proposal import (
     decider_name,
     stage_change_ids,
 )
+from rightsizer.domain.reason import OF_APPROVAL, Code, one_line
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import day_text as day_text
-from rightsizer.domain.reason import one_line
 from rightsizer.domain.reason import time_text as time_text
 from rightsizer.domain.recommendation import (
     ComponentDay,
@@ -63,6 +63,13 @@ GATES = {
     Gate.APPLY: "by itself",
 }
 """What rightsizer does about a recommendation."""
+TELLING = {
+    Gate.APPLY: {Code.SAFE_TO_APPLY},
+    Gate.TEST: {Code.TEST_WORTH_IT},
+    Gate.SILENT: {Code.SAVING_TOO_SMALL},
+    Gate.PROPOSE: OF_APPROVAL,
+}
+"""Reasons that say themselves what follows, so that no heading of GATES stands before them."""
 SIGNALS = {
     "L0": "the configuration alone",
     "L1": "the endpoint's own metrics",
@@ -83,10 +90,13 @@ READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/u
 """What to do about a stored row that this release cannot read."""
 
 
-def gate_heading(recommendation: Recommendation) -> str:
-    """Words before the reason of the gate: ``asks first``, ``tells its owner``."""
+def gate_heading(recommendation: Recommendation) -> str | None:
+    """Words before the reason of the gate, such as ``asks first``; None where the reason says itself what follows."""
+    if recommendation.gate_reason.code in TELLING[recommendation.gate]:
+        return None
     option = recommendation.chosen_option
     begins = option is not None and (option.in_place or option.kind is OptionKind.DELETE)  # its watch of some days
+    begins = begins and not recommendation.owned_by
     return GATES[recommendation.gate] if begins or recommendation.gate is not Gate.PROPOSE else "tells its owner"
 
 

@@ -259,8 +259,8 @@ def serverless_findings(
 def _uncalled(recommendation: Recommendation, seen: EndpointTraffic) -> AccountFinding:
     return AccountFinding(
         AccountFindingCode.SERVERLESS,
-        f"{recommendation.ref.name} is serverless and met no request in {seen.days:g} days: nothing to weigh against"
-        " real-time, whose instances are billed while nobody calls",
+        f"{recommendation.ref.name} is serverless and had no request in {seen.days:g} days, so it costs nothing; a"
+        " real-time endpoint would be billed although nobody calls it",
         Decimal(0),
         "leave it serverless; it costs nothing without requests",
         endpoint=recommendation.ref.name,

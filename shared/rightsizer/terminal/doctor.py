@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
 
 from rightsizer import bootstrap
 from rightsizer.aws import deployment, write_checks
@@ -23,7 +26,7 @@ from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.message import wake_command
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.plan import region_option
+from rightsizer.domain.plan import region_option, terminal_command
 from rightsizer.domain.self_test import Check, Outcome, Tested
 from rightsizer.errors import PermissionMissingError, RightsizerError, VanishedError
 from rightsizer.render import sentences
@@ -39,15 +42,13 @@ MARKS = {
     Outcome.NOT_CHECKED: ("not checked", "yellow"),
 }
 
-PROTECT = (
-    "; until then let AWS refuse to delete the stack: aws cloudformation update-termination-protection"
-    " --enable-termination-protection{} --stack-name {}"
-)
-
+PROTECT = "aws cloudformation update-termination-protection --enable-termination-protection{} --stack-name {}"
 ELSEWHERE = (
     "Not looked at: Slack, the topic's subscribers, schedules, dead letters and the functions' roles. "
-    "After a deployment rightsizer doctor --deployed does."
+    "After a deployment this does:"
 )
+INDENT = " " * 13
+"""Before what a check says, below its mark."""
 
 
 @app.command(
@@ -84,7 +85,7 @@ def doctor(
     if as_json:
         print_json(as_document(tested))
     else:
-        tell(tested, tables.output())
+        tell(tested, tables.output(), session.region)
     failed = any(part.count(Outcome.FAILED) for part in tested)
     raise typer.Exit(Exit.INCOMPLETE if failed else Exit.NOTHING_TO_DO)
 
@@ -132,7 +133,7 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
     except RightsizerError as error:
         yield Check(action, purpose, Outcome.NOT_CHECKED, str(error), f"allow {action} to these credentials")
         return
-    yield from _policy(stack_policy)
+    yield from _policy(stack_policy, session.region)
     for problem in stack_policy.settings.misread:
         detail = f"{problem}; no change begins until it is put right"
         yield Check(action, purpose, Outcome.FAILED, detail, "correct the parameter, and deploy again")
@@ -143,25 +144,24 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
         yield from _office_hours(session, stack, given["MayStop"] == "tagged", stack_policy.account_limits.hours)
 
 
-def _policy(stack_policy: StackPolicy) -> Iterator[Check]:
+def _policy(stack_policy: StackPolicy, region: str) -> Iterator[Check]:
     """What of the policy document cannot be understood, or that it was not read."""
     what = ("ssm:GetParameter", f"the policy document {stack_policy.name}")
     if stack_policy.unread:
         yield Check(*what, Outcome.NOT_CHECKED, stack_policy.unread, "allow ssm:GetParameter to these credentials")
     for problem in stack_policy.document.problems:
-        yield Check(
-            *what, Outcome.FAILED, problem, "correct it: rightsizer policy check FILE, rightsizer policy put FILE"
-        )
+        commands = (f"  {terminal_command(f'policy {word} FILE', region)}" for word in ("check", "put"))
+        yield Check(*what, Outcome.FAILED, problem, "\n".join(("correct it in its file, then:", *commands)))
     if stack_policy.stored is not None and not stack_policy.document.problems:
         yield Check(*what, Outcome.OK, f"version {stack_policy.stored.version} is right", "")
 
 
-def _protection_hint(session: Session, stack: str) -> str:
+def _protection_hint(session: Session, stack: str) -> list[str]:
     """The command that protects the stack from deletion; also where nobody can tell whether it is protected."""
     try:
-        return "" if is_protected(session, stack) else PROTECT.format(region_option(session.region), stack)
+        return [] if is_protected(session, stack) else [PROTECT.format(region_option(session.region), stack)]
     except RightsizerError:
-        return PROTECT.format(region_option(session.region), stack)  # to protect a stack twice does nothing
+        return [PROTECT.format(region_option(session.region), stack)]  # to protect a stack twice does nothing
 
 
 def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLimits) -> Iterator[Check]:
@@ -174,7 +174,7 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
         lost = [r for r in records if r.state is HoursState.HANDED_OVER and not _status(session, r.ref.name)]
         away = [record for record in records if record.holds_lock]
         back = {r.ref.name for r in away if not may_stop and _status(session, r.ref.name) == "InService"}
-        guard = _protection_hint(session, stack) if away and may_stop else ""
+        guard = _protection_hint(session, stack) if away and may_stop else []
     except RightsizerError as error:
         if may_stop or isinstance(error, PermissionMissingError):  # a table that is broken is told of by its own checks
             yield Check(*what, Outcome.NOT_CHECKED, str(error), "allow to these credentials what the message names")
@@ -187,8 +187,9 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
         line = asleep_line(record, now, limits)
         if may_stop:
             wake = wake_command(record.ref.name, session.region, stack)
-            remedy = f"before MayStop is narrowed or the stack removed: {wake}, and wait for it"
-            yield Check(*what, Outcome.OK, line, f"{remedy}{guard}")
+            remedy = "before MayStop is narrowed or the stack removed, wake it and wait until it serves"
+            remedy += "; until then let AWS refuse to delete the stack:" if guard else ":"
+            yield Check(*what, Outcome.OK, line, "\n  ".join((remedy, wake, *guard)))
         elif record.ref.name in back:
             yield Check(*what, Outcome.OK, f"{record.ref.name} was asleep, and somebody started it: it is InService")
         else:
@@ -246,7 +247,7 @@ def as_document(tested: Sequence[Tested]) -> dict[str, Any]:
     return {"version": document.VERSION, "checks": rows}
 
 
-def tell(tested: Sequence[Tested], console: Console) -> None:
+def tell(tested: Sequence[Tested], console: Console, region: str = "") -> None:
     """Print each check; of several parts only what asks for an act, and a line that counts the rest."""
     for part in tested:
         if len(tested) > 1:
@@ -257,6 +258,7 @@ def tell(tested: Sequence[Tested], console: Console) -> None:
                 _line(check, console)
     if len(tested) == 1 and tested[0].checks[0].is_ok:
         console.print(f"\n{ELSEWHERE}", markup=False)
+        tables.say_commands([terminal_command("doctor --deployed", region)])
     failed = sum(part.count(Outcome.FAILED) for part in tested)
     unchecked = sum(part.count(Outcome.NOT_CHECKED) for part in tested)
     if len(tested) > 1:
@@ -265,11 +267,14 @@ def tell(tested: Sequence[Tested], console: Console) -> None:
 
 def _line(check: Check, console: Console) -> None:
     mark, style = MARKS[check.outcome]
-    console.print(mark, style=style, end="  ")
-    console.print(f"{check.action}: {check.purpose}", markup=False)
+    line = Grid.grid(padding=(0, 2, 0, 0))
+    line.add_column(min_width=len(INDENT) - 2, no_wrap=True)
+    line.add_column(overflow="fold")
+    line.add_row(Text(mark.rstrip(), style=style), Text(f"{check.action}: {check.purpose}"))
+    console.print(line)
     for text in (check.detail, f"Remedy: {check.remedy}" if check.remedy else ""):
         if text:
             first, *commands = text.split("\n")
-            console.print(f"             {first}", markup=False)
+            console.print(Padding(Text(first), (0, 0, 0, len(INDENT)), expand=False))
             for command in commands:
-                console.print(f"             {command}", markup=False, soft_wrap=True)
+                console.print(f"{INDENT}{command}", markup=False, soft_wrap=True)

@@ -73,9 +73,8 @@ def freeze(
         found = {"freeze": state, "open": left, "errands": asked, "asleep": asleep}
         print_json({"version": document.VERSION, **found, "unreadable": document.unread_documents(unread)})
         return
-    tables.output().print("Thawed." if off else HARD if hard else PLAIN)
-    if not off:
-        tables.say(f"It ends by: {terminal_command('freeze --off', at.table.region)}")
+    _show_switch(off, hard, at.table.region)
+    tables.say("Changes under way:" if still or capacity_changes else "No change is under way.")
     for one in still:
         _show_open(one.id, one.ref.name, one.state, one.outcome, undo_commands(one) if hard else one.remaining)
     for capacity_change in capacity_changes:
@@ -86,6 +85,14 @@ def freeze(
         tables.say_commands(commands_by_hand(record, now))
     for row in unread:
         tables.output().print(f"  {one_line(sentences.unread_row(row))}", markup=False)
+
+
+def _show_switch(off: bool, hard: bool, region: str) -> None:
+    """Say what holds now, and how a freeze ends."""
+    tables.output().print("Thawed." if off else HARD if hard else PLAIN)
+    if not off:
+        tables.say("To end it:")
+        tables.say_commands([terminal_command("freeze --off", region)])
 
 
 def _show_open(name: str, subject: str, state: str, outcome: str, lines: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from rightsizer.aws.message_book import Messages
 from rightsizer.bootstrap.changes import Desk
+from rightsizer.changes.ending import shown_outcome
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.changes.stages import change_id_of_next, proven_stage
 from rightsizer.domain.approvers import caller_name
@@ -37,12 +38,14 @@ TOLD = {
     JournalEvent.FINISH,
     JournalEvent.AGAIN,
     JournalEvent.WAY_BACK,
-    JournalEvent.ASK_BACK,
     JournalEvent.OWNER_EDITS,
     JournalEvent.IMAGES,
 }
 """Journal lines beside writes that a person wants to see; --json has all."""
 UPDATE = "sagemaker:UpdateEndpoint"
+ENDED = frozenset({ProposalState.WITHDRAWN, ProposalState.EXPIRED, ProposalState.PROVEN})
+"""States that a proposal may have reached without its change: no journal tells of it then."""
+ASKED_BACK = "asked for the way back"
 NEEDS_MORE = "run more than it has; no option is known"
 STATE_COLOURS = {
     ProposalState.PENDING: "yellow",
@@ -191,9 +194,10 @@ def events_of(at: Desk, endpoint: str, unread: list[UnreadRow]) -> Iterator[Even
     events: list[Event] = []
     for proposal in at.store.proposals((), unread):
         if proposal.ref.name == endpoint:
-            events += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None)
-            for change in changes_of(at.journal.load, proposal):
-                events += _of_change(change)
+            changes = list(changes_of(at.journal.load, proposal))
+            events += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None, changes)
+            for change in changes:
+                events += events_of_change(change)
     record = at.hours.load(endpoint)
     events += _of_hours(record) if record else ()
     yield from sorted(events, key=lambda event: event.at)
@@ -216,32 +220,38 @@ def changes_of(load: Callable[[str], Change | None], proposal: Proposal) -> Iter
         waiting += [change_id_of_next(stage)] if stage is not None else []
 
 
-def _of_proposal(proposal: Proposal, was_posted: bool) -> Iterator[Event]:
+def _of_proposal(proposal: Proposal, was_posted: bool, changes: Sequence[Change]) -> Iterator[Event]:
     planned = ", ".join(sentences.planned_changes(proposal.recommendation))
     what = f"to {planned}" if planned else "a look at it"
     saving = proposal.recommendation.approval_usd_per_month
     saves = f", saves {sentences.plan_saving(proposal.recommendation)}" if saving > 0 else ""
     shown = "; shown in Slack" if was_posted else ""
-    yield Event(proposal.created_at, "proposed", f"proposed {what}{saves}{shown}", proposal=proposal.id)
+    told = any(shown_outcome(change) == proposal.outcome for change in changes)
+    stands = f"; now {proposal.state.value}: {proposal.outcome}" if proposal.state in ENDED and not told else ""
+    yield Event(proposal.created_at, "proposed", f"proposed {what}{saves}{shown}{stands}", proposal=proposal.id)
+    ids = proposal.id, proposal.change_id
     if proposal.decision is not None:
         text = f"{proposal.decision.state.value}{', the test first' if proposal.decision.test_first else ''}"
         why = f": {proposal.decision.comment}" if proposal.decision.comment else ""
-        yield _by(proposal.decision.by, proposal.decision.at, "decided", f"{text}{why}", proposal)
-    if proposal.asked_back_by and proposal.asked_back_at:
-        yield _by(proposal.asked_back_by, proposal.asked_back_at, "asked-back", "asked for the way back", proposal)
+        yield _by(proposal.decision.by, proposal.decision.at, "decided", f"{text}{why}", *ids)
+    noted = any(entry.step == JournalEvent.ASK_BACK for change in changes for entry in change.journal)
+    if proposal.asked_back_by and proposal.asked_back_at and not noted:
+        yield _by(proposal.asked_back_by, proposal.asked_back_at, "asked-back", ASKED_BACK, *ids)
 
 
-def _by(text: str, at: datetime, kind: str, said: str, proposal: Proposal) -> Event:
+def _by(text: str, at: datetime, kind: str, said: str, proposal: str, change: str) -> Event:
     by = DecidedBy.read(text)
     places = {DecisionSource.SLACK: "Slack", DecisionSource.CLI: TERMINAL, DecisionSource.POLICY: AUTOMATIC}
-    return Event(at, kind, said, by.person, places.get(by.source, "unknown place"), proposal.id, proposal.change_id)
+    return Event(at, kind, said, by.person, places.get(by.source, "unknown place"), proposal, change)
 
 
-def _of_change(change: Change) -> Iterator[Event]:
+def events_of_change(change: Change) -> Iterator[Event]:
     actions = {entry.step: entry.detail for entry in change.journal if entry.status == "intended"}
     ids = change.proposal_id, change.id
     for entry in change.journal:
         match entry.status:
+            case "noted" if entry.step == JournalEvent.ASK_BACK:
+                yield _by(entry.detail, entry.at, "asked-back", ASKED_BACK, *ids)
             case "noted":
                 yield Event(entry.at, "note", entry.detail, "", STACK, *ids, entry.step)
             case "done":

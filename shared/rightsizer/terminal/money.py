@@ -46,6 +46,12 @@ METHODS: Mapping[UseMethod, str] = {
 By = Annotated[GroupBy, typer.Option("--by", help="One row for each of these.")]
 Days = Annotated[int, typer.Option("--days", min=1, max=365, metavar="DAYS", help="Look at the days before now.")]
 
+WORDS = (
+    "Wasted: what the recommended option would not cost. Works: the part of the rest that served requests on average. "
+    "Reserve: its room for peaks and failures. Not split: no load is known."
+)
+"""What the columns of `waste` mean."""
+
 type Columns = Sequence[tuple[str, Callable[[Totals], Decimal]]]
 WASTE: Columns = (
     ("Spend", lambda one: one.spend),
@@ -56,7 +62,7 @@ WASTE: Columns = (
 )
 SAVINGS: Columns = (
     ("Could be saved", lambda one: one.open),
-    ("of it waits", lambda one: one.waiting),
+    ("Waits of it", lambda one: one.waiting),
     ("Proven", lambda one: one.proven),
     ("Went back", lambda one: one.went_back),
     ("Saved, USD", lambda one: one.realised),
@@ -106,6 +112,8 @@ def _show(
     console = tables.output()
     console.print(money_page(by, ordered, report.money.totals(), columns, console))
     console.print(f"US dollars a month, {_window(report)}.", style="dim", highlight=False)
+    if columns is WASTE:
+        tables.say(WORDS)
     if columns is SAVINGS:
         text = billed.bill_text(report)
         tables.say(one_line(f"{text[0].upper()}{text[1:]}."))

@@ -4,13 +4,16 @@ Conditional writes record the orders; `apply` acts. An order for an endpoint of 
 which waits for its approval.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
 from rightsizer import bootstrap
+from rightsizer.domain.change import Change
 from rightsizer.domain.option import ScaleIn
 from rightsizer.domain.plan import order_command, terminal_command
 from rightsizer.domain.policy import Switch
@@ -44,7 +47,9 @@ SnoozeDays = Annotated[
 def _reason(text: str) -> str:
     text = text.strip()
     if len(text) > MOST_REASON:
-        raise typer.BadParameter(f"it has {len(text):,} characters; {MOST_REASON} are kept, as in Slack")
+        raise typer.BadParameter(
+            f"it has {len(text):,} characters, and may have {MOST_REASON}, as in Slack: shorten it"
+        )
     return text
 
 
@@ -136,9 +141,8 @@ def _show_proposal(proposal: Proposal, as_json: bool) -> None:
         return
     unchecked = option.not_checked[0].capitalize()
     tables.say(f"Proposed: {proposal.ref.name} can {sentences.change(option)} ({proposal.id}). {unchecked}.")
-    tables.say(
-        f"Nothing happens until somebody approves it: {order_command('approve', proposal.id, proposal.ref.region)}"
-    )
+    tables.say("Nothing happens until somebody approves it:")
+    tables.say_commands([order_command("approve", proposal.id, proposal.ref.region)])
 
 
 @app.command(epilog=examples("rightsizer approve chat-prod --region eu-west-1", "rightsizer approve p-1f0c2a"))
@@ -231,8 +235,18 @@ def apply_(options: StackOptions, proposal: ProposalId) -> None:
         )
         return
     tables.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing_sentence(found)}")
-    for entry in change.journal if change else ():
-        tables.say(f"  {sentences.time_text(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
+    for line in journal_lines(change) if change else ():
+        tables.output().print(Padding(Text(line), (0, 0, 0, 2), expand=False))
+
+
+def journal_lines(change: Change) -> Iterator[str]:
+    """Lines of what a change did. That a step was intended is one while nothing is known of its end."""
+    ended = {entry.step for entry in change.journal if entry.status in ("done", "failed")}
+    for entry in change.journal:
+        if entry.status == "intended" and entry.step in ended:
+            continue
+        said = entry.detail if entry.status == "noted" else f"{entry.step}  {entry.answer or entry.detail}".rstrip()
+        yield f"{sentences.time_text(entry.at)}  {entry.status:8}  {one_line(said)}"
 
 
 @app.command(
@@ -316,8 +330,9 @@ def _show_decision(found: dict[str, Any], options: StackOptions, switch: Callabl
             return
         if frozen.frozen:
             by = decider_name(frozen.by)
-            lifted = terminal_command("freeze --off", region)
-            tables.say(f"Changes are frozen by {by}: it begins once that is lifted, by: {lifted}.")
+            tables.say(f"Changes are frozen by {by}: it begins once that is lifted, by:")
+            tables.say_commands([terminal_command("freeze --off", region)])
             return
         what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
-        tables.say(f"The stack starts {what}; see {order_command('apply', found['id'], region)}.")
+        tables.say(f"The stack starts {what}. To see how far it is:")
+        tables.say_commands([order_command("apply", found["id"], region)])

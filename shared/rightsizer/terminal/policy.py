@@ -2,9 +2,13 @@
 
 import json
 import sys
+from itertools import groupby
+from operator import itemgetter
+from shlex import quote
 from typing import Annotated
 
 import typer
+from rich.padding import Padding
 from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
@@ -98,7 +102,7 @@ def check(options: StackOptions, file: OptionalFile = "") -> None:
 
 
 def _verdict(problems: int, size: int, tier: str) -> str:
-    room = f"{size:,} bytes, stored in a {tier.lower()} SSM parameter (USD {TIER_USD[tier]} a month)"
+    room = f"{size:,} bytes, stored as a parameter of SSM's {tier.lower()} tier (USD {TIER_USD[tier]} a month)"
     if tier == "Advanced":
         room += f"; with {STANDARD:,} bytes or less it is free"
     wrong = "1 value cannot be understood" if problems == 1 else f"{problems} values cannot be understood"
@@ -146,12 +150,24 @@ def show(
         print_json({"version": DOCUMENT_VERSION, **stored, "policy": listed, "problems": list(stack_policy.misread)})
         return
     tables.say(_where(stack_policy))
-    grid = Grid(*(Column(head, overflow="fold") for head in ("For", "Key", "Value", "Said by")), box=None)
-    for name, row in rows:
-        grid.add_row(*(Text(cell) for cell in (name, row.key, row.value, row.source)))
-    tables.output().print(grid)
+    print_rows(("For", "Key", "Value", "Said by"), [(name, row.key, row.value, row.source) for name, row in rows])
     for problem in stack_policy.misread:
         tables.say(problem)
+
+
+def print_rows(heads: tuple[str, str, str, str], rows: list[tuple[str, str, str, str]]) -> None:
+    """Print a row for each key of each subject. On a narrow console it is a list, so that no key is broken."""
+    console, grid = tables.output(), Grid(*(Column(head, overflow="fold") for head in heads), box=None)
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    if tables.fits(console, grid):
+        console.print(grid)
+        return
+    for subject, some in groupby(rows, key=itemgetter(0)):
+        console.print(Text(subject, style="bold"))
+        for _, key, first, second in some:
+            said = f"{key}: {heads[2].lower()} {first}, {heads[3].lower()} {second}"
+            console.print(Padding(Text(said), (0, 0, 0, 2), expand=False))
 
 
 def _title(environment: Environment | None, owner: str) -> str:
@@ -227,10 +243,10 @@ def _difference(difference: PolicyDifference) -> dict[str, str]:
 
 
 def _show_differences(found: list[PolicyDifference]) -> None:
-    grid = Grid(*(Column(head, overflow="fold") for head in ("For", "Key", "Now", "Then")), box=None)
-    for difference in found:
-        grid.add_row(*(Text(cell) for cell in (difference.subject, difference.key, difference.now, difference.then)))
-    tables.output().print(grid if found else UP_TO_NOW)
+    if not found:
+        tables.say(UP_TO_NOW)
+        return
+    print_rows(("For", "Key", "Now", "Then"), [(each.subject, each.key, each.now, each.then) for each in found])
 
 
 @policy.command(
@@ -255,7 +271,7 @@ def put(
     text = read_file(file)
     problems = read_policy(text).problems
     if problems:
-        raise InputError(f"storing {file}: nothing was stored: {problems[0]}" + _more(len(problems)))
+        raise InputError(f"storing {file}: nothing was stored: {problems[0]}" + _more(len(problems), file))
     text = _compact(text)
     stack_policy = options.session_policy() if parameter else _in_force(options)
     name = parameter or stack_policy.name
@@ -284,5 +300,5 @@ def put(
     tables.say(after)
 
 
-def _more(number: int) -> str:
-    return f" (and {number - 1} more: rightsizer policy check)" if number > 1 else ""
+def _more(number: int, file: str) -> str:
+    return f" (and {number - 1} more: rightsizer policy check {quote(file)})" if number > 1 else ""

@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
@@ -163,7 +163,7 @@ def read_file(name: str) -> str:
         return text  # as it is: a key that is given twice shall be seen
     try:
         found = yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
-        return json.dumps({} if found is None else found, separators=(",", ":"), default=_day, ensure_ascii=False)
+        return json.dumps({} if found is None else found, separators=(",", ":"), ensure_ascii=False)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"reading the policy document {name}: {_where(error)}") from None
 
@@ -191,6 +191,7 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: node.value)  # a day stays a text, as in JSON
 
 
 def _where(error: Exception) -> str:
@@ -203,14 +204,8 @@ def _where(error: Exception) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: {' '.join(str(error.problem).split())[:240]}"
 
 
-def _day(value: Any) -> str:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{value!r} is no value of JSON; write it in quotes")
-
-
 TITLE = "Policy document of rightsizer"
-WINDOW = r"^\S+ \d{2}:\d{2}-\d{2}:\d{2}( \S+)?$"
+WINDOW = r"^(always|\S+ \d{2}:\d{2}-\d{2}:\d{2}( \S+)?)$"
 PERSON = "|".join(form.pattern.replace("(?P<partition>", "(").replace("(?P<account>", "(") for form in (SLACK, SHORT))
 ARN = WHOLE.pattern
 for _name in ("partition", "account", "what", "other", "federated"):

@@ -154,7 +154,7 @@ def _show(report: Report) -> None:
     for row in report.unread:
         tables.say(one_line(sentences.unread_row(row)))
     if report.misread:
-        tables.say(messages.misread_line(report.misread))
+        tables.say(messages.misread_line(report.misread, report.region))
 
 
 def _show_groups(report: Report, by: Group, form: Format | None, output: Path | None) -> None:

@@ -115,7 +115,7 @@ def _lines(found: Survey) -> RenderableType:
     for each in found.recommendations:
         option = each.chosen_option
         cost = "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}"
-        saves = f", {_saving_text(each)}, risk {int(option.risk)}" if option else ""
+        saves = f", {_saving_text(each)}, risk {int(option.risk)} of 4" if option else ""
         head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
         parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
         parts += [Padding(_reason_text(each, found.incomplete), (0, 0, 0, 2))]
@@ -221,7 +221,7 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = (), w
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     why = "for the reason at the top" if each.gate_reason == each.reason else each.gate_reason.sentence
-    follows = {sentences.gate_heading(each): why, "later": later_text(each)}
+    follows = {sentences.gate_heading(each) or "now": why, "later": later_text(each)}
     parts += [Text(), _facts("What follows", {name: said for name, said in follows.items() if said})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]
@@ -262,10 +262,9 @@ def _reason_text(each: Recommendation, told_below: Sequence[Reason]) -> Text:
     if option is None:
         told = each.reason.code in UNREADABLE and each.reason.code in {one.code for one in told_below}
         return Text(NOT_READ_BELOW if told else each.reason.sentence)
-    return Text.assemble(
-        (", ".join(sentences.planned_changes(each)), "bold"),
-        f"; {sentences.GATES[each.gate]}: {each.gate_reason.sentence}",
-    )
+    heading = sentences.gate_heading(each)
+    follows = f"{heading}: {each.gate_reason.sentence}" if heading else each.gate_reason.sentence
+    return Text.assemble((", ".join(sentences.planned_changes(each)), "bold"), f"; {follows}")
 
 
 def _current_facts(each: Recommendation) -> dict[str, str]:
