@@ -21,6 +21,7 @@ import moto
 from botocore import handlers
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 from moto import backend_index
 from moto.core.botocore_stubber import MockRawResponse
 from moto.core.responses import ActionResult
@@ -282,13 +283,15 @@ def _short_way(client: Any, operation: str, params: dict[str, Any]) -> Any:
     about.events.emit(f"before-parameter-build.{name}", params=params, **asked)
     validator: Any = getattr(client._serializer, "_param_validator", None)  # none with parameter_validation=False
     shape = model.input_shape if validator is not None else None
-    if shape is not None and validator.validate(params, shape).has_errors():
+    if shape is not None and not direct.is_valid(shape, params) and validator.validate(params, shape).has_errors():
         return None
     found = direct.answer(world, service, model, dict(params), about.region_name, _dated())
     if found is None:
         return None
     http, parsed = found
     about.events.emit(f"after-call.{name}", http_response=http, parsed=parsed, **asked)
+    if http.status_code >= 300:
+        raise ClientError(parsed, operation)
     return parsed
 
 

@@ -3,7 +3,8 @@
 A request that the sandbox's own service takes, or a table, is answered here, as the wire would have brought it: by
 botocore's shapes, in UTC, times to the millisecond. botocore checks its parameters as ever, and its handlers see them
 and the answer; nothing is written down for the wire, addressed, signed or parsed. What is refused, by the gate or by
-the service, goes the whole way, so that errors, retries and their parsing are botocore's own.
+the service, goes the whole way, so that errors, retries and their parsing are botocore's own; but for one code, which
+botocore makes a plain `ClientError` of.
 `tests/sandbox/test_direct.py` compares both ways; the built functions always go the whole one.
 """
 
@@ -31,6 +32,8 @@ SERVICES = frozenset(
     }
 )  # fmt: skip
 """Services of the sandbox that speak JSON."""
+INVALID = "ValidationException"
+"""What SageMaker refuses with, also what it does not find: an error that has no exception and is never tried again."""
 READ_RAW = frozenset({"DescribeEndpointConfig", "DescribeInferenceComponent"})
 """Operations of which the program reads the bytes of the answer (`rightsizer.aws.configuration`): they have some."""
 ROWS = frozenset(
@@ -40,6 +43,8 @@ ROWS = frozenset(
     }
 )  # fmt: skip
 """Operations of DynamoDB on a table and its rows, which moto's own table answers: half of all requests."""
+_PLAIN = {"string": str, "integer": int, "long": int, "boolean": bool, "timestamp": datetime}
+"""The types of Python that botocore always takes for these kinds."""
 _local = threading.local()
 _whole: list[bool] = []
 
@@ -69,20 +74,31 @@ def answer(world: Any, service: str, model: OperationModel, sent: dict[str, Any]
     if fault is not None:
         _local.arrived = call, fault
         return None
+    status, error, body = 200, None, b""
     try:
         if service in SERVICES and strict.on(model.name, "shape"):
             shapes.check(service, model.name, params, strict.shape_code(service))
         found = handler(params) or {}
     except (ServiceException, HTTPException) as refused:
-        _local.arrived, _local.refusal = (call, None), refused if service in SERVICES else None
-        return None
-    parsed = _received(model.output_shape, found) if model.output_shape is not None else {}
-    headers = {name.lower(): value for name, value in date.items()}
-    parsed["ResponseMetadata"] = {"HTTPStatusCode": 200, "HTTPHeaders": headers, "RetryAttempts": 0}
+        if service not in SERVICES or refused.code != INVALID or _knows(model, INVALID):
+            _local.arrived, _local.refusal = (call, None), refused if service in SERVICES else None
+            return None
+        status, error, parsed = 400, INVALID, {"Error": {"Message": refused.message, "Code": INVALID}}
+    else:
+        parsed = _received(model.output_shape, found) if model.output_shape is not None else {}
+        body = _body(service, model.name, found) if model.name in READ_RAW else body
+    headers: Any = {name.lower(): value for name, value in date.items()}
+    parsed["ResponseMetadata"] = {"HTTPStatusCode": status, "HTTPHeaders": headers, "RetryAttempts": 0}
     if call is not None:
-        world.gate.leave(call, None)
-    body = MockRawResponse(_body(service, model.name, found) if model.name in READ_RAW else b"")
-    return AWSResponse(f"https://{service}.{region}", 200, headers, body), parsed  # type: ignore[arg-type]
+        world.gate.leave(call, error)
+    raw: Any = MockRawResponse(body)
+    return AWSResponse(f"https://{service}.{region}", status, headers, raw), parsed
+
+
+def _knows(model: OperationModel, code: str) -> bool:
+    """Whether the service's model has an exception of its own for an error's code."""
+    known: list[Any] = list(model.service_model.error_shapes)
+    return any(shape.error_code == code for shape in known)
 
 
 def _body(service: str, operation: str, found: dict[str, Any]) -> bytes:
@@ -152,8 +168,7 @@ def _received(shape: Any, value: Any) -> Any:
     """An answer as the client reads it, a copy of what the service holds."""
     match shape.type_name:
         case "structure":
-            members = ((name, member, value.get(name)) for name, member in shape.members.items())
-            return {name: _received(member, item) for name, member, item in members if item is not None}
+            return {name: _received(member, item) for name, member, item in _given(shape, value)}
         case "list":
             kind = shape.member.type_name
             if kind == "double":  # datapoints come by the thousand
@@ -173,6 +188,35 @@ def _received(shape: Any, value: Any) -> Any:
         case "blob":
             return b64decode(value) if isinstance(value, str) else value
     return str(value) if isinstance(value, str) else value
+
+
+def _given(shape: Any, value: Any) -> list[tuple[str, Any, Any]]:
+    """The members of a structure that an answer has, in the order of its model: name, shape and value."""
+    known = shape.members
+    names = [name for name in value if name in known] if len(value) == 1 else known  # a row's value is one of ten
+    return [(name, known[name], item) for name in names if (item := value.get(name)) is not None]
+
+
+def is_valid(shape: Any, value: Any) -> bool:
+    """Whether parameters are of the plain kinds that botocore finds nothing wrong with; else it is to look itself.
+
+    Botocore's own look takes three times as long, and tells what is wrong.
+    """
+    kind, about = shape.type_name, shape.metadata
+    if kind == "structure":
+        if type(value) is not dict or about.get("document") or (about.get("union") and len(value) != 1):
+            return False
+        known = shape.members
+        whole = all(name in value for name in about.get("required", ()))
+        return whole and all(name in known and is_valid(known[name], item) for name, item in value.items())
+    if "min" in about and (not isinstance(value, str | list) or len(value) < about["min"]):
+        return False
+    if kind == "list":
+        return type(value) is list and all(is_valid(shape.member, item) for item in value)
+    if kind == "map":
+        return type(value) is dict and all(type(key) is str and is_valid(shape.value, value[key]) for key in value)
+    plain = _PLAIN.get(kind)
+    return type(value) is plain and "jsonvalue" not in shape.serialization
 
 
 def _instant(value: Any) -> datetime:

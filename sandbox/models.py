@@ -8,7 +8,9 @@ may change them. Nothing here answers a request. What else each request would wo
 
 import inspect
 import os
+import threading
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from copy import copy, deepcopy
 from functools import cache
 from typing import Any
@@ -25,6 +27,7 @@ from botocore.paginate import Paginator
 from moto.core import common_models, responses
 from moto.core import models as core_models
 from moto.dynamodb.comparisons import ConditionExpressionParser
+from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.models.table import StreamShard, Table
 
@@ -39,8 +42,11 @@ _sanitised: Any = useragent.sanitize_user_agent_string_component
 _canonical: Any = vars(SigV4Auth)["canonical_request"]
 _query_all: Any = vars(Table)["query"]
 _lexed: Any = vars(ConditionExpressionParser)["_lex_condition_expression"]
+_parsed_anew: Any = vars(ConditionExpressionParser)["parse"]
 _new_client: Any = vars(Session)["_make"]
 _register_retries: Any = vars(ClientCreator)["_register_retries"]
+_transact_all: Any = vars(DynamoDBBackend)["transact_write_items"]
+_writing = threading.local()
 
 
 class _ByPath:
@@ -203,15 +209,36 @@ def _same_records(shard: StreamShard, memo: dict[int, Any]) -> StreamShard:
     return copied
 
 
+def _transact(backend: DynamoDBBackend, actions: list[dict[str, Any]]) -> None:
+    """A transaction, for which only the rows with the partition keys that it names are copied, to bring them back."""
+    named: set[Any] = set()
+    for action in actions:
+        asked = next(iter(action.values()))
+        table, row = backend.tables.get(asked.get("TableName")), asked.get("Key") or asked.get("Item") or {}
+        if table is not None and table.hash_key_attr in row:
+            named.add((table.name, DynamoType(row[table.hash_key_attr])))
+    _writing.rows = named
+    try:
+        _transact_all(backend, actions)
+    finally:
+        del _writing.rows
+
+
 def _same_rows(table: Table, memo: dict[int, Any]) -> Table:
     """The table as each action of a transaction copies it, to bring it back: its rows and its stream may change."""
-    copied = memo[id(table)] = copy(table)
-    copied.items = defaultdict(dict)
-    for key, rows in table.items.items():
+    copied, named = copy(table), getattr(_writing, "rows", None)
+    memo[id(table)] = copied
+    copied.items = defaultdict(dict, table.items)
+    for key, rows in table.items.items() if named is None else _named_rows(table, named):
         one = isinstance(rows, Item)  # of a table without a sort key
         copied.items[key] = deepcopy(rows, memo) if one else {at: deepcopy(row, memo) for at, row in rows.items()}
     copied.stream_shard = deepcopy(table.stream_shard, memo)
     return copied
+
+
+def _named_rows(table: Table, named: set[Any]) -> list[tuple[Any, Any]]:
+    """The rows of a table with the partition keys that a transaction names."""
+    return [(key, table.items[key]) for name, key in named if name == table.name and key in table.items]
 
 
 def _sorted_rows(table: Table) -> list[Any]:
@@ -230,12 +257,29 @@ def _query(
     table: Table, hash_key: Any, comparison: Any, values: Any, limit: Any, start: Any, forward: Any, parts: Any,
     index: str | None = None, *given: Any, **more: Any,
 ) -> Any:  # fmt: skip
-    """A query without an index, over the rows of its key alone: moto sorts and passes all rows of the table."""
-    if not index and hash_key is not None:
+    """A query over the rows of its key alone: moto sorts and passes all rows of the table."""
+    wanted = more.get("hash_key_conditions") or []
+    if index and wanted and table.range_key_attr:
+        table, every = copy(table), table.items
+        found = ((key, _with_values(rows.items(), wanted)) for key, rows in every.items())
+        table.items = defaultdict(dict, {key: rows for key, rows in found if rows})
+    elif not index and hash_key is not None:
         rows = {hash_key: table.items[hash_key]} if hash_key in table.items else {}
         table = copy(table)
         table.items = defaultdict(dict, rows)
     return _query_all(table, hash_key, comparison, values, limit, start, forward, parts, index, *given, **more)
+
+
+def _with_values(rows: Iterable[tuple[Any, Any]], wanted: list[tuple[str, DynamoType]]) -> dict[Any, Any]:
+    """The rows of an index's key: those whose attributes have these values."""
+
+    def has(row: Item, name: str, value: DynamoType) -> bool:
+        found = row.attrs.get(name)
+        if found is None or found.type != value.type:
+            return False
+        return found.value == value.value if value.type == "S" else bool(found == value)
+
+    return {at: row for at, row in rows if all(has(row, name, value) for name, value in wanted)}
 
 
 @cache
@@ -248,10 +292,30 @@ def _words(parser: ConditionExpressionParser) -> deque[Any]:
     return deque(_words_of(parser.condition_expression))
 
 
+class _Conditions:
+    """The last conditions, parsed: moto parses each one of a write three times, and asks what it has parsed only."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], tuple[Any, list[str], list[str]]] = {}
+
+    def parse(self, parser: ConditionExpressionParser) -> Any:
+        """What moto makes of the condition with its names and values."""
+        given = parser.expression_attribute_names, parser.expression_attribute_values
+        key = (str(parser.condition_expression), *map(repr, given))
+        if key not in self._known:
+            if len(self._known) >= 256:
+                self._known.clear()
+            made = _parsed_anew(parser)
+            self._known[key] = made, parser.expr_attr_names_found[:], parser.expr_attr_values_found[:]
+        made, names, values = self._known[key]
+        parser.expr_attr_names_found, parser.expr_attr_values_found = names[:], values[:]
+        return made
+
+
 @cache
 def share() -> None:
     """Let all sessions of the process share what they read."""
-    parsed, clients = _Parsed(), _Clients()
+    parsed, clients, conditions = _Parsed(), _Clients(), _Conditions()
     for owner, name, new in (
         (JSONFileLoader, "_load_file", lambda _, path, open_method: _read(path, open_method)),
         (Loader, "_cache", _ByPath()),
@@ -273,8 +337,10 @@ def share() -> None:
         (DynamoType, "__deepcopy__", _same_value),
         (StreamShard, "__deepcopy__", _same_records),
         (Table, "__deepcopy__", _same_rows),
+        (DynamoDBBackend, "transact_write_items", _transact),
         (Table, "all_items", _sorted_rows),
         (Table, "query", _query),
         (ConditionExpressionParser, "_lex_condition_expression", _words),
+        (ConditionExpressionParser, "parse", lambda parser: conditions.parse(parser)),
     ):
         patch.object(owner, name, new, create=name in ("_cache", "_alias_name_cache", "__deepcopy__")).start()

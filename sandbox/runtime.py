@@ -14,16 +14,14 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Empty, Queue
 from types import TracebackType
 from typing import Any, Self
 
-from samtranslator.yaml_helper import yaml_parse
-
 from sandbox.stack import PSEUDO, Resolver
+from sandbox.template import parsed
 
 VERSION = "/2018-06-01/runtime/"
 
@@ -41,20 +39,13 @@ class BuiltFunction:
     variables: Mapping[str, str]
 
 
-@cache
-def _parsed(text: str) -> Mapping[str, Any]:
-    """A template, which takes a second to parse."""
-    found: Mapping[str, Any] = yaml_parse(text)
-    return found
-
-
 def built(build: Path, references: Mapping[str, str], parameters: Mapping[str, str]) -> dict[str, BuiltFunction]:
     """The functions of a build by logical id.
 
     References to resources in the environment become what `references` says; a resource that it does not know keeps
     its logical id. Conditions follow the parameters.
     """
-    template = _parsed((build / "template.yaml").read_text())
+    template = parsed((build / "template.yaml").read_text())
     values = {name: str(given["Default"]) for name, given in template["Parameters"].items()} | dict(parameters)
     resolver = Resolver(values, template["Conditions"], set(template["Resources"]))
     shared = resolver.resolve(template["Globals"]["Function"])

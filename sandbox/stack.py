@@ -15,7 +15,8 @@ from typing import Any
 from unittest.mock import patch
 
 from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
+
+from sandbox.template import parsed
 
 ROOT = Path(__file__).parents[1]
 PSEUDO = {
@@ -37,11 +38,10 @@ _CALCULATED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@cache
 def source() -> dict[str, Any]:
     """The template as it is written, parsed once: nobody may change it."""
-    parsed: dict[str, Any] = yaml_parse((ROOT / "template.yaml").read_text())
-    return parsed
+    found: dict[str, Any] = parsed((ROOT / "template.yaml").read_text())
+    return found
 
 
 @cache

@@ -39,7 +39,7 @@ _Loader.add_multi_constructor("!", _tagged)
 
 
 @cache
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
     """A template is only read, so that stacks share it: parsing it takes a tenth of a second."""
     return yaml.load(text, Loader=_Loader)
 
@@ -53,7 +53,7 @@ class Template:
 
     def __init__(self, source: Path | str, parameters: Mapping[str, str], pseudo: Mapping[str, str]) -> None:
         text = source.read_text() if isinstance(source, Path) else source
-        self._raw: dict[str, Node] = _parsed(text)
+        self._raw: dict[str, Node] = parsed(text)
         defaults = {name: str(row.get("Default", "")) for name, row in self._raw.get("Parameters", {}).items()}
         unknown = set(parameters) - set(defaults)
         if unknown:

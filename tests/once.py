@@ -1,19 +1,26 @@
-"""What tests on accounts need once in a process: a judgement from equal inputs, and a picture that nobody looks at.
+"""What tests need once in a process: a judgement from equal inputs, days of equal metrics, a picture nobody looks at.
 
-Judging is pure: equal inputs have equal answers, and no test that uses these fixtures replaces one of its rules. How it
-answers is tried by the tests of `rightsizer.recommender`, how pictures look by those of `rightsizer.render` and by the
-demo, which use neither.
+Judging, folding and replaying are pure: equal inputs have equal answers, and no test that uses these fixtures replaces
+a rule of what is kept. How a judgement is made is tried by the tests of `rightsizer.recommender`, how days are folded
+and replayed by those of `daily_usage` and `replay`, which call them by themselves, how pictures look by those of
+`rightsizer.render` and by the demo.
 """
 
 import hashlib
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from rightsizer.domain.demand import Fleet, ReplayResult, Stream
+from rightsizer.domain.usage import DailyUsage, MetricWindow
 from rightsizer.flows import evaluate
+from rightsizer.recommender import context
+from rightsizer.recommender import recommend as judging
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.recommend import recommend
+from rightsizer.recommender.replay import replay_requests, stream_of
 from rightsizer.render import pictures
 from rightsizer.render.pictures import TwoWeeks, two_weeks_png
 
@@ -50,4 +57,56 @@ def judged_once() -> Iterator[None]:
         return _judged[key]
 
     with patch.object(evaluate, "recommend", judge):
+        yield
+
+
+KEPT = 60
+"""Windows and streams that are kept: many tests in a row ask about the same ones."""
+
+
+class _Days:
+    """Days that were folded, their requests, and what these were on a fleet, each by all that it was made of."""
+
+    def __init__(self) -> None:
+        self._folded: dict[Any, tuple[DailyUsage, ...]] = {}
+        self._streams: dict[Any, Stream] = {}
+        self._replays: dict[Any, tuple[Stream, ReplayResult]] = {}
+
+    def fold(self, window: MetricWindow, setup: VariantSetup) -> tuple[DailyUsage, ...]:
+        """The days of a window, found again by the bytes of its series."""
+        parts = [(*key, one.start, one.period_s, one.values.tobytes()) for key, one in window.series.items()]
+        key = window.start, window.end, window.period_s, setup, hashlib.sha256(pickle.dumps(sorted(parts))).digest()
+        if key not in self._folded:
+            if len(self._folded) >= KEPT:
+                self._folded.clear()
+            self._folded[key] = daily_usage(window, setup)
+        return self._folded[key]
+
+    def stream(self, days: Sequence[DailyUsage], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
+        """The requests of equal days."""
+        key = tuple(days), tuple(bins), limit
+        if key not in self._streams:
+            if len(self._streams) >= KEPT:
+                self._streams.clear()
+                self._replays.clear()
+            self._streams[key] = stream_of(days, bins, limit)
+        return self._streams[key]
+
+    def replay(self, stream: Stream, fleet: Fleet, limit_s: float, baseline: float = 0.0) -> ReplayResult:
+        """What a fleet makes of this very stream, which lies beside it so that no other one gets its identity."""
+        key = id(stream), fleet, limit_s, baseline
+        if key not in self._replays:
+            self._replays[key] = stream, replay_requests(stream, fleet, limit_s, baseline)
+        return self._replays[key][1]
+
+
+@contextmanager
+def replayed_once() -> Iterator[None]:
+    """Fold equal metrics, and serve equal days on equal fleets, once: more than half of the time of a judgement."""
+    days = _Days()
+    with (
+        patch.object(judging, "daily_usage", days.fold),
+        patch.object(context, "stream_of", days.stream),
+        patch.object(context, "replay_requests", days.replay),
+    ):
         yield

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from rightsizer.flows import evaluate
+from rightsizer.recommender import context, recommend
 from tests import once
+from tests.recommender.kit import steady, window
 
 
 def test_an_endpoint_is_judged_anew_where_anything_of_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,3 +23,21 @@ def test_an_endpoint_is_judged_anew_where_anything_of_it_differs(monkeypatch: py
         assert judge("chat", ("more",), {"price": 1.0}, (), None) == 3
         assert judge("chat", ("usage",), {"price": 1.0}, ("a way",), None) == 4
         assert judge("chat", ("usage",), {"price": 1.0}, (), "parts") == 5
+
+
+def test_days_are_folded_and_served_anew_where_anything_of_them_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = count(1)
+    for name in ("daily_usage", "stream_of", "replay_requests"):
+        monkeypatch.setattr(once, name, lambda *given: next(asked))
+    with once.replayed_once():
+        fold: Any = vars(recommend)["daily_usage"]
+        stream: Any = vars(context)["stream_of"]
+        replay: Any = vars(context)["replay_requests"]
+        one, same, other = (window(steady(gpu=gpu), days=1) for gpu in (1.0, 1.0, 2.0))
+        assert [fold(one, "g5"), fold(same, "g5"), fold(other, "g5"), fold(one, "g6")] == [1, 1, 2, 3]
+        days = [(["mon"], [(0.1, 1.0)], 9), (["mon"], [(0.1, 1.0)], 9), (["tue"], [(0.1, 1.0)], 9)]
+        days += [(["mon"], [(0.2, 1.0)], 9), (["mon"], [(0.1, 1.0)], 8)]
+        assert [stream(*given) for given in days] == [4, 4, 5, 6, 7]
+        runs = [("a", "two", 1.0, 0.0), ("a", "two", 1.0, 0.0), ("b", "two", 1.0, 0.0), ("a", "one", 1.0, 0.0)]
+        runs += [("a", "two", 2.0, 0.0), ("a", "two", 1.0, 0.1)]
+        assert [replay(*given) for given in runs] == [8, 8, 9, 10, 11, 12]

@@ -26,6 +26,8 @@ UNKNOWN = "unknown"
 RENAMED: Mapping[str, Mapping[str, str]] = {"Change": {"said_at": "approval_given_at"}}
 """Of each noun, the fields that have another name now, by the name under which rows may still hold them."""
 
+_PARTS = (dict, list)
+"""What JSON is read into that may hold something beyond the noun."""
 _adapters: dict[Any, TypeAdapter[Any]] = {}
 
 
@@ -137,7 +139,7 @@ def _unknown_parts(value: Any, raw: Any) -> Any:
         noun: Any = type(value)
         ours = _known_fields(noun)
         found = {key: {"is": one} for key, one in raw.items() if key not in ours}
-        nested = [(key, one) for key, one in raw.items() if isinstance(one, dict | list) and key in ours]
+        nested = [(key, one) for key, one in raw.items() if one and isinstance(one, _PARTS) and key in ours]
         deeper = {key: _unknown_parts(getattr(value, key), one) for key, one in nested}
         return found | {key: {"in": one} for key, one in deeper.items() if one}
     if isinstance(raw, dict) and isinstance(value, Mapping):
@@ -146,7 +148,8 @@ def _unknown_parts(value: Any, raw: Any) -> Any:
         deeper = {key: _unknown_parts(value[key], one) for key, one in raw.items() if key in value}
         return {key: {"in": one} for key, one in deeper.items() if one}
     if isinstance(raw, list) and isinstance(value, tuple | list) and len(value) == len(raw):
-        pairs = [(one, _unknown_parts(one, text)) for one, text in zip(value, raw, strict=True)]
+        both = [(one, text) for one, text in zip(value, raw, strict=True) if isinstance(text, _PARTS)]
+        pairs = [(one, _unknown_parts(one, text)) for one, text in both]
         return [[json.loads(dumps(one)), kept] for one, kept in pairs if kept]
     return None
 

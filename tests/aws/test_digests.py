@@ -94,7 +94,7 @@ def test_no_page_stays_in_memory(bucket: Sandbox) -> None:
     assert reader.load(PAGE)
     reader.save(PAGE, [kept("b")])
     gc.collect()
-    assert not [one for one in gc.get_objects() if isinstance(one, KeptUsage) and one.endpoint == "held"]
+    assert not [one for one in gc.get_objects() if type(one) is KeptUsage and one.endpoint == "held"]
 
 
 def test_saving_twice_changes_nothing(bucket: Sandbox) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from rightsizer import bootstrap
 from sandbox.account import Sandbox
-from tests.once import drawn_once, judged_once
+from tests.once import drawn_once, judged_once, replayed_once
 
 DAYS = 14
 PERIODS = DAYS * 288
@@ -21,7 +21,7 @@ PERIODS = DAYS * 288
 @pytest.fixture(scope="package", autouse=True)
 def compute_equal_things_once() -> Iterator[None]:
     """Accounts of many tests begin with the same fortnight, and the tour judges its endpoints with many commands."""
-    with drawn_once(), judged_once():
+    with drawn_once(), judged_once(), replayed_once():
         yield
 
 

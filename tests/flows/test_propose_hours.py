@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
+import pytest
+
 from rightsizer.bootstrap import catalogue
 from rightsizer.domain.account_finding import AccountFindingCode
 from rightsizer.domain.endpoint import EndpointKind
@@ -97,10 +99,14 @@ def test_what_was_read_in_part_or_not_at_all_is_no_evidence_and_stops_no_other()
     assert [one.evidence["reason"] for one in slow] == ["throttled"]
 
 
-def test_a_large_account_has_its_dearest_endpoints_looked_at() -> None:
+def test_a_large_account_has_its_dearest_endpoints_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MOST_READ == 100
+    monkeypatch.setattr("rightsizer.flows.propose_hours.MOST_READ", 3)
     metrics = Metrics()
-    endpoints = [quiet(f"e-{number:03}") for number in range(MOST_READ + 5)]
-    assert len(propose_hours(HoursSources(cast("AccountReader", Tagged()), metrics), endpoints, NOW)) == MOST_READ
+    endpoints = [quiet(f"e-{number}") for number in range(5)]
+    found = propose_hours(HoursSources(cast("AccountReader", Tagged()), metrics), endpoints, NOW)
+    assert [one.endpoint for one in found] == ["e-0", "e-1", "e-2"]
+    assert {name for names, _, _ in metrics.asked for name in names} == {"e-0", "e-1", "e-2"}
 
 
 def test_the_rest_of_the_bill_tells_them_unless_the_endpoint_has_hours() -> None:

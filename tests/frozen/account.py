@@ -24,7 +24,7 @@ from sandbox.slack import Workspace
 from sandbox.wiring import Stack
 from tests.frozen.library import bootstrap, run
 from tests.frozen.rows import detail_of, row_of
-from tests.once import drawn_once, judged_once
+from tests.once import drawn_once, judged_once, replayed_once
 
 OTHERS = ("poc-summariser", "legacy-ocr", "stack-owned", "autoscaled-feed", "async-video", "fraud-scores")
 """Beside those of the story: idle, without metrics, owned by a stack, autoscaled, asynchronous, and one to answer."""
@@ -115,6 +115,7 @@ def account() -> tuple[dict[str, Any], dict[str, Any]]:
         patch.object(seeding, "residents", lambda: few),
         drawn_once(),
         judged_once(),
+        replayed_once(),
     ):
         story = Told(Path(out))
         logging.disable()

@@ -122,6 +122,26 @@ def test_parameters_that_no_model_knows_are_refused_before_the_gate_as_botocore_
     assert list(box.calls) == []
 
 
+WRONG: tuple[Asked, ...] = (
+    lambda box: box.client("sagemaker").describe_endpoint(),
+    lambda box: box.client("sagemaker").describe_endpoint(EndpointName=7),
+    lambda box: box.client("sagemaker").list_endpoints(MaxResults="7"),
+    lambda box: box.client("sagemaker").list_endpoints(MaxResults=0),
+    lambda box: box.client("sagemaker").create_endpoint_config(EndpointConfigName="c", ProductionVariants=[]),
+    lambda box: box.client("dynamodb").get_item(TableName="t", Key={"pk": "a"}),
+    lambda box: box.client("dynamodb").get_item(TableName="t", Key={"pk": {"S": 1}}),
+    lambda box: box.client("dynamodb").get_item(TableName="t", Key={"pk": {"T": "a"}}),
+    lambda box: box.client("dynamodb").get_item(TableName="", Key=KEY),
+)
+
+
+def test_parameters_of_a_wrong_kind_are_refused_before_the_gate_too(box: Sandbox) -> None:
+    for ask in WRONG:
+        with pytest.raises(ParamValidationError):
+            ask(box)
+    assert list(box.calls) == []
+
+
 def test_an_answer_is_a_copy_of_what_the_account_holds(box: Sandbox) -> None:
     lived(box)
     READS["row"](box)["Item"]["list"]["L"].clear()
@@ -144,6 +164,14 @@ def refused(box: Sandbox, ask: Asked) -> Any:
             TableName="t", Item=ROW, ConditionExpression="attribute_not_exists(pk)"
         ),
         lambda box: box.client("dynamodb").get_item(TableName="other", Key=KEY),
+        lambda box: box.client("service-quotas").get_service_quota(ServiceCode="sagemaker", QuotaCode="L-1"),
+        lambda box: box.client("application-autoscaling").register_scalable_target(
+            ServiceNamespace="sagemaker",
+            ResourceId="endpoint/gone/variant/AllTraffic",
+            ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+            MinCapacity=1,
+            MaxCapacity=2,
+        ),
     ],
 )
 def test_a_refusal_is_the_same_on_both_ways_and_is_asked_and_recorded_once(box: Sandbox, ask: Asked) -> None:
@@ -155,6 +183,7 @@ def test_a_refusal_is_the_same_on_both_ways_and_is_asked_and_recorded_once(box: 
     assert short == whole
     first, second = ((call.action, call.error) for call in box.calls)
     assert first == second
+    assert first[1]
     assert READS["endpoint"](box)["EndpointName"] == "chat"
 
 
@@ -221,3 +250,43 @@ def test_a_refused_transaction_leaves_rows_and_stream_as_they_were() -> None:
         assert shard.table is backend.tables["t"]
         table.transact_write_items(TransactItems=[{"Delete": {"TableName": "t", "Key": KEY}}])
         assert [one.record["eventName"] for one in shard.items] == ["INSERT", "REMOVE"]
+
+
+def test_a_refused_transaction_brings_back_what_it_put_changed_and_deleted_under_any_key() -> None:
+    def row(pk: str, sk: str = "b", **more: Any) -> dict[str, Any]:
+        return {"pk": {"S": pk}, "sk": {"S": sk}, "list": {"L": [{"N": "1"}]}, **more}
+
+    def key(pk: str, sk: str = "b") -> dict[str, Any]:
+        return {"TableName": "t", "Key": {"pk": {"S": pk}, "sk": {"S": sk}}}
+
+    appended = "SET #l = list_append(#l, :more)"
+    change = {
+        "UpdateExpression": appended,
+        "ExpressionAttributeNames": {"#l": "list"},
+        "ExpressionAttributeValues": {":more": {"L": [{"N": "2"}]}},
+    }
+    with Sandbox() as box:
+        table = box.client("dynamodb")
+        create_table(table)
+        kept = [row("changed"), row("deleted"), row("deleted", "c"), row("other"), row("put")]
+        for one in kept:
+            table.put_item(TableName="t", Item=one)
+        writes = [
+            {"Update": key("changed") | change},
+            {"Delete": key("deleted")},
+            {"Put": {"TableName": "t", "Item": row("put", more={"S": "x"})}},
+            {"Put": {"TableName": "t", "Item": row("new")}},
+            {"ConditionCheck": key("nobody") | {"ConditionExpression": "attribute_exists(pk)"}},
+        ]
+        with pytest.raises(ClientError, match="TransactionCanceled"):
+            table.transact_write_items(TransactItems=writes)
+        assert sorted(table.scan(TableName="t")["Items"], key=str) == sorted(kept, key=str)
+        table.transact_write_items(TransactItems=writes[:4])
+        assert table.get_item(**key("changed"))["Item"]["list"]["L"] == [{"N": "1"}, {"N": "2"}]
+        assert {one["pk"]["S"] for one in table.scan(TableName="t")["Items"]} == {
+            "changed",
+            "deleted",
+            "other",
+            "put",
+            "new",
+        }

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from rightsizer.aws.session import Session
 from sandbox.account import Sandbox
+from tests.table import create_table
 
 
 @pytest.fixture
@@ -61,3 +62,25 @@ def test_clients_with_other_settings_are_other_clients(box: Sandbox) -> None:
     assert own.meta.events is not Session(box.region).client("cloudwatch-promql").meta.events
     assert client(box, region="us-west-2").meta.region_name == "us-west-2"
     assert Session(box.region, attempts=1).client("sagemaker").meta.config.retries["mode"] == "standard"
+
+
+def test_an_index_brings_its_rows_of_all_partitions_in_their_order_page_by_page(box: Sandbox) -> None:
+    table = box.client("dynamodb")
+    create_table(table)
+    for number, (pk, sk, key) in enumerate((("a", "1", "x"), ("b", "1", "x"), ("a", "2", "y"), ("c", "3", "x"))):
+        keys = {"pk": pk, "sk": sk, "gsi1pk": key, "gsi1sk": f"{9 - number}"}
+        table.put_item(TableName="t", Item={name: {"S": text} for name, text in keys.items()})
+    table.put_item(TableName="t", Item={"pk": {"S": "b"}, "sk": {"S": "no index"}})
+    question = {
+        "TableName": "t",
+        "IndexName": "GSI1",
+        "KeyConditionExpression": "gsi1pk = :key AND gsi1sk < :below",
+        "ExpressionAttributeValues": {":key": {"S": "x"}, ":below": {"S": "9"}},
+    }
+    assert [row["pk"]["S"] for row in table.query(**question)["Items"]] == ["c", "b"]
+    first = table.query(**question, Limit=1)
+    assert [row["pk"]["S"] for row in first["Items"]] == ["c"]
+    rest = table.query(**question, ExclusiveStartKey=first["LastEvaluatedKey"])
+    assert [row["pk"]["S"] for row in rest["Items"]] == ["b"]
+    question["ExpressionAttributeValues"] = {":key": {"S": "z"}, ":below": {"S": "9"}}
+    assert table.query(**question)["Items"] == []
