@@ -47,9 +47,9 @@ def page(messages: Sequence[Message], files: Sequence[File], modals: Sequence[Mo
 
 
 def _message(message: Message, thread: Sequence[Message], pictures: Mapping[str, bytes]) -> str:
-    at = datetime.fromtimestamp(float(message.ts), UTC)
+    at = message.posted_at or datetime.fromtimestamp(float(message.ts), UTC)
     edited = " (edited)" if message.versions > 1 else ""
-    who = f'<p class="who">rightsizer<i>APP</i><small>{at:%H:%M}{edited}</small></p>'
+    who = f'<p class="who">rightsizer<i>APP</i><small>{at:%a} {at.day} {at:%b %H:%M} UTC{edited}</small></p>'
     blocks = message.blocks or [{"type": "section", "text": {"type": "mrkdwn", "text": message.text}}]
     below = ""
     if thread:

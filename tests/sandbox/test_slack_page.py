@@ -1,3 +1,6 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
 from sandbox.slack import Message
 from sandbox.slack_page import mrkdwn, page
 
@@ -22,6 +25,11 @@ def test_buttons_keep_their_style_and_an_unknown_block_is_named() -> None:
     drawn = page([message({"type": "actions", "elements": [button]}, {"type": "video"})], [])
     assert '<button class="primary">Approve</button>' in drawn
     assert "[video]" in drawn
+
+
+def test_a_message_has_the_day_and_the_time_at_which_it_was_posted() -> None:
+    posted = replace(message(), posted_at=datetime(2026, 11, 20, 4, 11, tzinfo=UTC))
+    assert "Fri 20 Nov 04:11 UTC</small>" in page([posted], [])
 
 
 def test_a_message_without_blocks_is_its_text() -> None:

@@ -206,8 +206,8 @@ def _answer(proposal: Proposal) -> Markup:
         commands = [*approve, *reject, *commands]
     enable = None
     if not proposal.approvable:
-        command = tag("pre", proposal.enable or "ask whoever runs rightsizer")
-        enable = tag("div", tag("p", "It cannot be approved here:"), command)
+        why, _, copied = (proposal.enable or "ask whoever runs rightsizer").partition("\n")
+        enable = tag("div", tag("p", f"It cannot be approved here: {why}"), tag("pre", copied) if copied else None)
     return tag("div", enable, tag("pre", "\n".join(commands)), class_="panel")
 
 

@@ -358,7 +358,7 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case ProposalState.EXPIRED:
             words = "Expired without an answer." if proposal.decision is None else f"Expired after it was approved{by}."
         case ProposalState.WITHDRAWN:
-            words = "Withdrawn."
+            words = "Withdrawn:" if proposal.outcome else "Withdrawn."
         case ProposalState.APPLYING:
             what = "Being tested, or changed after the test" if proposal.is_test_first else "Being changed"
             words = f"{what}; approved{by}."
