@@ -269,6 +269,11 @@ def figures(evidence: Evidence) -> list[tuple[str, str]]:
     return [(name, text) for name, text in evidence.figures.items() if name not in ELSEWHERE]
 
 
+def as_title(name: str) -> str:
+    """The name of a figure where it stands alone: ``Model latency``, ``vCPU needed``."""
+    return f"{name[:1].upper()}{name[1:]}" if name.split(" ", 1)[0].islower() else name
+
+
 def replay_heading(recommendation: Recommendation) -> str:
     """Heading of the replay's figures; of many requests only the heaviest minutes are replayed."""
     some = recommendation.replay.requests if recommendation.replay else 0

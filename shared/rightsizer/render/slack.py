@@ -225,8 +225,8 @@ def _pending_line(proposal: Proposal) -> str:
         if not proposal.approvable:
             return f"{idle}Nothing is deleted by rightsizer."
         return (
-            f"{idle}Approve: rightsizer watches it for 7 more days, or as many as grace_days says, and sends the owner "
-            "the command. It deletes nothing."
+            f"{idle}Approve: rightsizer watches it for 7 more days, or the grace_days of the policy, and sends "
+            "the owner the command. It deletes nothing."
         )
     callers = effects.callers_text(option)
     return f"For callers: {one_line(callers)}" if callers else ""
