@@ -104,12 +104,12 @@ def line_chart_png(chart: LineChart) -> bytes:
         right = x > widest / AT_RIGHT  # a name there stands before its place, or it would leave the picture
         axes.plot([x], [y], marker="o", markersize=9, markerfacecolor="none", markeredgecolor=INK, linestyle="none")
         place = {"xytext": (-6, 8), "ha": "right"} if right else {"xytext": (6, 8), "ha": "left"}
-        axes.annotate(name, (x, y), textcoords="offset points", fontsize="small", **place)
+        axes.annotate(name, (x, y), textcoords="offset points", fontsize="small", parse_math=False, **place)
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}" if value < PLAIN else f"{value:,.0f}")
-    axes.set_title(chart.title)
+    axes.set_title(chart.title, parse_math=False)
     axes.set_xlabel(chart.horizontal, loc="left")  # the foot stands at the right
     axes.set_ylabel(chart.vertical)
     axes.grid(visible=True, which="major", alpha=0.3)
