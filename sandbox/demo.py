@@ -79,7 +79,7 @@ class Demo:
         """Run every scene; returns the rows of the table."""
         with ExitStack() as scenes:
             box = self.box = scenes.enter_context(Sandbox(now=START, region=REGION))
-            slack = Workspace()
+            slack = Workspace(clock=lambda: box.clock.now)
             address = scenes.enter_context(listening(slack))
             with self.scene("an account of 31 endpoints with 14 days of metrics; the stack from template.yaml"):
                 works = seed(box, self.traces) | self.desk(box)

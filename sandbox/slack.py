@@ -188,8 +188,8 @@ class Workspace:
         thread = str(body.get("thread_ts", ""))
         if thread and thread not in {one.ts for one in self.messages} and on("chat.postMessage", "thread"):
             return {"ok": False, "error": "thread_not_found"}
-        ts = f"{1767373400 + len(self.messages)}.000100"
-        made = Message(self.channel, ts, str(body.get("text", "")), list(body.get("blocks") or []), thread=thread)
+        ts, at = f"{1767373400 + len(self.messages)}.000100", self.clock() if self.clock is not None else None
+        made = Message(self.channel, ts, str(body.get("text", "")), list(body.get("blocks") or []), 1, thread, at)
         self.messages.append(made)
         return {"ok": True, "channel": self.channel, "ts": ts}
 

@@ -47,9 +47,9 @@ def page(messages: Sequence[Message], files: Sequence[File], modals: Sequence[Mo
 
 
 def _message(message: Message, thread: Sequence[Message], pictures: Mapping[str, bytes]) -> str:
-    at = datetime.fromtimestamp(float(message.ts), UTC)
+    at = message.posted_at or datetime.fromtimestamp(float(message.ts), UTC)
     edited = " (edited)" if message.versions > 1 else ""
-    who = f'<p class="who">rightsizer<i>APP</i><small>{at:%H:%M}{edited}</small></p>'
+    who = f'<p class="who">rightsizer<i>APP</i><small>{at:%a} {at.day} {at:%b %H:%M} UTC{edited}</small></p>'
     blocks = message.blocks or [{"type": "section", "text": {"type": "mrkdwn", "text": message.text}}]
     below = ""
     if thread:
@@ -64,7 +64,18 @@ def _modal(modal: Modal, pictures: Mapping[str, bytes]) -> str:
     title = html.escape(modal.view["title"]["text"])
     sent = modal.view.get("submit")
     button = f'<button class="primary">{html.escape(sent["text"])}</button>' if sent else ""
-    return f"<dialog open><h2>{title}</h2>{''.join(_blocks(modal.view['blocks'], pictures))}{button}</dialog>"
+    close = f"<button>{html.escape(modal.view['close']['text'])}</button>" if "close" in modal.view else ""
+    drawn = "".join(_blocks(modal.view["blocks"], pictures))
+    return f"<dialog open><h2>{title}</h2>{drawn}<p>{close}{button}</p></dialog>"
+
+
+def _input(block: Mapping[str, Any]) -> Iterator[str]:
+    """A field of a form: what is asked, an example in it, and the hint below."""
+    optional = " (optional)" if block.get("optional") else ""
+    example = block["element"].get("placeholder", {"text": ""})["text"]
+    yield f"<p><b>{html.escape(block['label']['text'])}</b>{optional}</p><pre>{html.escape(example)}</pre>"
+    if "hint" in block:
+        yield f'<div class="context"><p>{html.escape(block["hint"]["text"])}</p></div>'
 
 
 def _blocks(blocks: Sequence[Mapping[str, Any]], pictures: Mapping[str, bytes]) -> Iterator[str]:
@@ -83,7 +94,7 @@ def _blocks(blocks: Sequence[Mapping[str, Any]], pictures: Mapping[str, bytes]) 
                 alt = html.escape(block["alt_text"])
                 yield f'<img alt="{alt}" src="data:image/png;base64,{content}">'
             case "input":
-                yield f"<p><b>{html.escape(block['label']['text'])}</b></p><pre> </pre>"
+                yield from _input(block)
             case "divider":
                 yield "<hr>"
             case other:

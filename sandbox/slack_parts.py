@@ -17,6 +17,8 @@ class Message:
     versions: int = 1
     thread: str = ""
     """Time of the message in whose thread it stands; empty in the channel."""
+    posted_at: datetime | None = None
+    """When it was posted by the workspace's clock; `ts` only tells messages apart."""
 
     def buttons(self) -> dict[str, dict[str, Any]]:
         """The buttons, and the choices of the menus, by the text on them."""

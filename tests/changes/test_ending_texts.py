@@ -256,8 +256,9 @@ def test_a_later_stage_that_was_rolled_back_leaves_the_one_before_and_one_that_s
 def test_the_outcome_counts_stages_and_names_the_shadow_test_before_it() -> None:
     assert shown_outcome(change(outcome="fine")) == "fine"
     assert shown_outcome(change(outcome="fine", stages=(samples.option(),))) == "stage 1 of 2: fine"
-    test = PassedTest("c-0", NOW, "the shadow answered in 0.4 s")
-    assert shown_outcome(change(outcome="fine", after=test)) == "fine; before it the shadow answered in 0.4 s"
+    test = PassedTest("c-0", NOW, "tested: its mean latency was 1.21 times today's")
+    said = "fine. Before the change it was tested: its mean latency was 1.21 times today's"
+    assert shown_outcome(change(outcome="fine", after=test)) == said
     assert shown_outcome(change(outcome="fine", stage_before=FIRST)) == "stage 2 of 2: fine"
 
 

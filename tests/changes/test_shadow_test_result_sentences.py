@@ -41,7 +41,7 @@ def test_a_test_runs_to_its_end_to_the_second_and_says_until_when() -> None:
     assert said(ended(STEADY, LIVE)) == (
         "proven",
         Code.PROVEN,
-        "tested: the mean latency on ml.g5.xlarge was 1.50 of today's for the same requests, then it was removed",
+        "tested: the mean latency on ml.g5.xlarge was 1.50 times today's for the same requests",
         FailureClass.NONE,
     )
 
@@ -169,7 +169,7 @@ def test_the_figures_of_a_test_are_all_there_and_in_seconds() -> None:
         "live_gpu_s": pytest.approx(0.8 * 60 / 40),
         "gpu_memory_percent": 40.0,
     }
-    assert "was 2.00 of today's" in found.reason.sentence
+    assert "was 2.00 times today's" in found.reason.sentence
 
 
 def test_without_gpu_and_tail_the_spread_is_one_and_nothing_else_is_told() -> None:

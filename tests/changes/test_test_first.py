@@ -81,7 +81,7 @@ def test_a_test_that_proved_well_brings_the_proposal_back_as_approved_and_says_w
     w = asked()
     change = finished(w)
     assert w.shown().state is ProposalState.APPROVED
-    assert "tested: the mean latency on ml.g5.xlarge was 1.00 of today's" in w.shown().outcome
+    assert "tested: the mean latency on ml.g5.xlarge was 1.00 times today's" in w.shown().outcome
     assert "the change follows by the same approval" in w.shown().outcome
     assert w.told[-1][0] == f"{NAME}: shadow test passed, the change follows"
     assert w.apply.answer_to_approval(w.shown()).waits_since(w.shown()) == change.journal[-1].at
@@ -100,7 +100,7 @@ def test_the_change_waits_for_an_evaluation_that_knows_the_test_then_follows_and
     (variant,) = w.account.configs[w.account.config_name]["ProductionVariants"]
     assert variant["InstanceType"] == NEW_TYPE
     assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, change.id)
-    assert "before it tested: the mean latency" in w.shown().outcome
+    assert "Before the change it was tested: the mean latency" in w.shown().outcome
 
 
 def test_the_change_that_follows_rests_no_day_after_its_own_test() -> None:
@@ -142,7 +142,7 @@ def test_a_type_that_the_test_showed_to_be_too_slow_is_not_changed_to() -> None:
     change = w.start()
     assert (change.state, w.account.config_name) == (ChangeState.REFUSED, OLD)
     assert w.shown().state is ProposalState.WITHDRAWN
-    assert "before it tested: the mean latency on ml.g5.xlarge was 4.5" in w.shown().outcome
+    assert "Before the change it was tested: the mean latency on ml.g5.xlarge was 4.5" in w.shown().outcome
 
 
 def test_a_shadow_that_answered_later_than_the_objective_stops_the_change_whatever_the_evaluation_says() -> None:
@@ -337,4 +337,4 @@ def test_a_proposal_that_is_put_right_says_what_the_test_measured_too() -> None:
         else:
             apply_orders._start_approval(w.apply, w.shown(), w.now)
         assert w.shown() == known
-        assert "before it tested: the mean latency" in w.shown().outcome
+        assert "Before the change it was tested: the mean latency" in w.shown().outcome

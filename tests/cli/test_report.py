@@ -9,8 +9,10 @@ import pytest
 
 from rightsizer import bootstrap
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.render import report_picture
+from rightsizer.render import report_money, report_picture
+from rightsizer.render.sentences import day_text
 from rightsizer.terminal.app import Exit
+from rightsizer.terminal.report import group_figures
 from rightsizer.terminal.run import run
 from tests.changing.world import World, world
 from tests.render.report_sample import sample_report
@@ -121,6 +123,34 @@ def test_a_picture_without_matplotlib_says_what_to_install(
     assert code == Exit.FAILED
     assert "rightsizer[pictures]" in err
     assert not (tmp_path / "report.png").exists()
+
+
+def test_a_group_of_which_no_price_is_known_says_so_and_no_zero() -> None:
+    made = sample_report()
+    unpriced = replace(made.money.rows[0], environment="lab", spend=None, wasted=None)
+    made = replace(made, money=replace(made.money, rows=(unpriced, *made.money.rows[1:])))
+    lab = made.money.by("environment")["lab"]
+    assert (lab.is_priced, made.money.totals().is_priced) == (False, True)
+    assert group_figures(lab)[:3] == ("1", "not known", "not known")
+    rows = str(report_money.groups(made)).partition(">lab<")[2].partition("</tr>")[0]
+    assert rows.count("not known") == 2
+
+
+def test_no_text_of_a_picture_with_dollars_in_it_is_drawn_as_a_formula() -> None:
+    text = pytest.importorskip("matplotlib.text", reason="needs the extra pictures")
+    made = sample_report()
+    figure = report_picture.report_figure(made)
+    figure.draw_without_rendering()
+    dollars = [one for one in figure.findobj(text.Text) if "$" in one.get_text()]
+    assert any("a month is wasted" in one.get_text() for one in dollars)
+    assert [one.get_text() for one in dollars if one.get_parse_math()] == []
+
+
+def test_a_picture_says_of_which_days_account_and_region_it_is() -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra pictures")
+    made = sample_report()
+    words = report_picture.report_figure(made).get_suptitle()
+    assert words.endswith(f"{day_text(made.start)} to {day_text(made.end)} · account {made.account} · {made.region}")
 
 
 def test_a_picture_is_drawn_of_a_name_with_dollars_in_it(tmp_path: Path) -> None:

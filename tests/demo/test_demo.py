@@ -154,7 +154,7 @@ def test_the_alarm_and_the_sweep_both_lead_to_recommendations(demo: Ran) -> None
 def test_a_person_runs_the_test_and_the_change_follows_it(demo: Ran) -> None:
     (tested,) = (one for one in demo.report["proposals"] if one["decision"] and one["decision"].get("test_first"))
     assert (tested["recommendation"]["ref"]["name"], tested["state"]) == ("product-ranking", "proven")
-    assert "before it tested: the mean latency on ml.g4dn.xlarge was" in tested["outcome"]
+    assert "Before the change it was tested: the mean latency on ml.g4dn.xlarge was" in tested["outcome"]
 
 
 def test_the_spot_interruption_is_acted_on_and_told(demo: Ran) -> None:

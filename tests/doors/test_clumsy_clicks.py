@@ -1,8 +1,13 @@
 """Clicks that go wrong in ways of their own: forms that lost their state, buttons of old messages, odd names, replays.
 
-Each is answered: what was recorded, or that nothing was and what to do next.
+Each is answered: what was recorded, or that nothing was and what to do next. Only what no person sent, such as a body
+that is no form, has no answer. Beside these `test_every_button` has every button in every state, by two approvers and
+a stranger, and `test_hostile_clicks` three hundred clicks of strangers, forgers and other workspaces.
 """
 
+import base64
+import hashlib
+import hmac
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -52,6 +57,7 @@ NAMES = (
 REASONS = (
     "x" * 3000, "🚀" * 700, "מחר\u202eabc", "\u0000\u0007", "<!channel> <@U0EVE>", "   ", "line\n\nline",
     "'; DROP TABLE", "=HYPERLINK(1)", "{{7*7}}", "\u2066hidden\u2069", "&lt;script&gt;",
+    "because " * 1250, "\u200b" * 10_000, "\u202e\u2067" * 300,
 )  # fmt: skip
 
 
@@ -234,6 +240,73 @@ def test_a_form_about_what_ended_meanwhile_says_so_in_it(at: Desk, state: Propos
     answer = form(at, why(at, name, "too late"))
     assert answer.view is not None
     assert f"is {state} already" in refused(at, answer, before)
+
+
+HEADERS = (
+    {"x-slack-retry-num": "1", "x-slack-retry-reason": "http_timeout"},
+    {"x-slack-retry-num": "3", "x-slack-retry-reason": "http_error"},
+    {"X-Slack-Retry-Num": "-1"},
+    {"x-slack-retry-num": "x" * 5000},
+)
+"""What Slack adds to a request that it sends again, as somebody may spell it."""
+
+
+@pytest.mark.parametrize("headers", HEADERS)
+def test_a_click_that_is_sent_again_with_the_headers_of_a_retry_counts_once(at: Desk, headers: dict[str, str]) -> None:
+    name = at.put()
+    event = at.slack.click(replace(at.message, blocks=[approve(name)]), "approve", APPROVER, NOW)
+    again = event | {"headers": event["headers"] | headers}
+    assert [at.answer(one).recorded for one in (again, event, again)] == [True, False, False]
+    assert f"approved already by <@{APPROVER}>" in at.slack.answers[-1].plain().replace("\\u003c", "<")
+
+
+BODIES = (
+    b"payload=", b"payload", b"", b"=", b"\xff\xfe\x00", b"payload=null", b"payload=7", b"payload=[]",
+    b"payload=%7B", b"payload=NaN", b"payload=" + b"[" * 100_000, b"payload=%7B%7D&" * 50, b"Payload=%7B%7D",
+    b"{\"type\":\"block_actions\"}", b"payload=%ff%fe", b"a=1&b=2", b"payload[]=%7B%7D", b"&" * 1000,
+)  # fmt: skip
+"""Bodies that somebody who knows the signing secret may send."""
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_body_that_is_signed_and_no_click_records_nothing_and_breaks_nothing(at: Desk, body: bytes) -> None:
+    at.put()
+    before, told = dict(at.table.rows), len(at.slack.answers)
+    answer = at.answer(signed(at, body))
+    assert (answer.status, answer.recorded) == ((200, False) if body else (400, False))
+    assert (at.table.rows, len(at.slack.answers)) == (before, told)
+    assert "nothing to do: " in answer.log or "the request has no body" in answer.log
+
+
+def test_of_two_payloads_in_one_body_the_first_counts_and_no_field_of_the_second(at: Desk) -> None:
+    name = at.put()
+    before = dict(at.table.rows)
+    stranger, approver = (
+        at.slack.click(replace(at.message, blocks=[approve(name)]), "approve", user, NOW)["body"]
+        for user in ("U0GONE", APPROVER)
+    )
+    answer = at.answer(signed(at, b"&".join(map(base64.b64decode, (stranger, approver)))))
+    assert (answer.recorded, at.table.rows) == (False, before)
+    assert "you are not on the list of approvers" in answer.text
+
+
+@pytest.mark.parametrize(
+    "kind", ["view_closed", "block_suggestion", "message_action", "shortcut", "workflow_step_edit"]
+)
+def test_a_form_that_is_closed_and_other_interactions_ask_nothing(at: Desk, kind: str) -> None:
+    name = at.put()
+    before = dict(at.table.rows)
+    view = why(at, name, "closed before it was sent")
+    answer = at.answer(at.slack.request({"type": kind, "user": {"id": APPROVER}, "view": view}, NOW))
+    assert (answer.status, answer.recorded, answer.view, at.table.rows) == (200, False, None, before)
+
+
+def signed(at: Desk, body: bytes) -> dict[str, Any]:
+    """A request with this body, signed by the app's secret."""
+    base = f"v0:{int(NOW.timestamp())}:".encode() + body
+    signature = "v0=" + hmac.new(at.slack.signing_secret.encode(), base, hashlib.sha256).hexdigest()
+    headers = {"x-slack-request-timestamp": str(int(NOW.timestamp())), "x-slack-signature": signature}
+    return {"headers": headers, "body": base64.b64encode(body).decode(), "isBase64Encoded": True}
 
 
 def approve(name: str) -> dict[str, Any]:

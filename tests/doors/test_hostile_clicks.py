@@ -10,6 +10,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from rightsizer.domain.proposal import ProposalState
 from sandbox.slack import Message, Workspace
 from tests.doors.scene import APPROVER, BIG, PROPOSE, Scene, scene
@@ -208,3 +210,29 @@ def test_a_click_of_another_app_of_the_workspace_is_refused_where_the_secret_nam
             event = own.slack.click(own.message(BIG), "Approve", APPROVER, own.box.clock.now, **changes)
             assert sent(own, event) == 403
         assert own.proposals()[0].state is ProposalState.PENDING
+
+
+@pytest.mark.parametrize(
+    ("button", "state"),
+    [
+        ("Approve", ProposalState.WITHDRAWN),
+        ("Snooze 30 days", ProposalState.SNOOZED),
+        ("Reject", ProposalState.REJECTED),
+    ],
+)
+def test_a_click_about_an_endpoint_that_is_gone_changes_nothing_and_an_approval_ends_with_the_reason(
+    button: str, state: ProposalState
+) -> None:
+    with scene() as own:
+        own.add(BIG, tags=PROPOSE)
+        own.sweep()
+        own.box.client("sagemaker").delete_endpoint(EndpointName=BIG)
+        own.pass_time(minutes=10)
+        own.click(BIG, button)
+        own.pass_time(minutes=30)
+        assert own.proposals()[0].state is state
+        assert [call.operation for call in own.writes("sagemaker")] == ["DeleteEndpoint"]
+        gone = f"*Withdrawn: endpoint {BIG} does not exist any more*"
+        assert (gone in own.message(BIG).plain()) == (state is ProposalState.WITHDRAWN)
+        assert not {"Approve", "Reject", "Roll back"} & set(own.message(BIG).buttons())
+        assert own.stack.failures == []

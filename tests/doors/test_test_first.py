@@ -64,7 +64,7 @@ def test_who_runs_the_test_gets_the_change_after_it_and_the_message_follows_to_t
     assert at.refused() == []
     told = at.message(ASKED).plain()
     assert "Changed and proven." in told
-    assert f"before it tested: the mean latency on {NEW}" in told
+    assert f"Before the change it was tested: the mean latency on {NEW}" in told
     assert [one.id for one in at.proposals()] == [shown.id]
 
 
@@ -83,7 +83,7 @@ def test_a_type_that_proves_too_slow_is_not_changed_to_and_the_message_says_what
     at.pass_time(hours=2)
     (shown,) = [one for one in at.proposals() if one.is_test_first]
     assert (shown.state, type_of(at)) == (ProposalState.WITHDRAWN, "ml.g5.12xlarge"), shown.outcome
-    assert "before it tested: the mean latency on ml.g4dn.xlarge was" in shown.outcome
+    assert "Before the change it was tested: the mean latency on ml.g4dn.xlarge was" in shown.outcome
 
 
 def test_who_approves_without_it_gets_the_change_at_once(at: Scene) -> None:

@@ -83,6 +83,8 @@ document.getElementById('seen').textContent=JSON.stringify(seen)})</script>
 """Pages in frames: the window of a headless browser is never below 500 px, and one start of it shows them all."""
 FRAME = '<iframe name="%s" src="%s.html" style="display:block;width:%spx;height:900px;border:0"></iframe>'
 WIDTHS = (390, 1280)
+SHEET = 718
+"""Pixels between the margins of A4, as Chromium prints it."""
 
 
 def opened(pages: Mapping[str, str], widths: Sequence[int], folder: Path, scheme: int) -> tuple[dict[str, Any], str]:
@@ -135,6 +137,14 @@ def test_a_page_is_whole_and_readable(page: str, width: int, shown: tuple[int, d
     assert seen["clipped"] == []
     assert seen["faint"] == []
     assert seen["small"] == [], "letters below 12 px"
+
+
+def test_a_page_fits_the_sheet_that_it_is_printed_on(tmp_path: Path) -> None:
+    printed = {name: page.replace("@media print", "@media all") for name, page in PAGES.items()}
+    every, _ = opened(printed, [SHEET], tmp_path, LIGHT)
+    for name in PAGES:
+        seen = every[f"{name}-{SHEET}"]
+        assert (seen["page"], seen["clipped"]) == (SHEET, []), name
 
 
 def test_the_browser_test_finds_what_it_looks_for(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from rightsizer.domain.recommendation import ComponentFinding, ComponentPacking,
 from rightsizer.render.blocks import Block, reason_form
 from rightsizer.render.details_page import details_page
 from rightsizer.render.details_view import component_lines, other_sizes, proposal_view
+from rightsizer.render.sentences import as_title
 from sandbox.strict import judge
 from tests.render.test_slack import spoilt
 from tests.samples import option, proposal, recommendation
@@ -85,3 +86,12 @@ def test_components_have_a_line_each_with_how_their_copies_pack() -> None:
     page = str(details_page(proposal(recommendation=found)))
     assert "Inference components" in page
     assert "2 (1 needed)" in page
+
+
+def test_names_of_figures_begin_with_a_capital_and_units_keep_their_letters() -> None:
+    assert [as_title(name) for name in ("peak rate planned", "vCPU needed", "GPU memory", "late requests")] == [
+        "Peak rate planned",
+        "vCPU needed",
+        "GPU memory",
+        "Late requests",
+    ]

@@ -204,6 +204,15 @@ def test_a_proposal_that_cannot_be_carried_out_has_no_approve_button_but_the_way
     assert "rightsizer approve" not in json.dumps(blocks)
 
 
+def test_why_it_cannot_be_approved_is_a_sentence_and_only_what_is_copied_is_code() -> None:
+    command = "aws sagemaker add-tags --tags Key=rightsizer:mode,Value=propose"
+    blocks = proposal_blocks(
+        proposal(approvable=False, enable=f"its tag is absent; its owner allows it with\n{command}")
+    )
+    said = f"*It cannot be approved here:* its tag is absent; its owner allows it with\n```{command}```"
+    assert [one["text"]["text"] for one in blocks if said in str(one.get("text", {}).get("text"))] == [said]
+
+
 @pytest.mark.parametrize("state", [s for s in ProposalState if s is not ProposalState.PENDING])
 def test_no_button_decides_once_it_is_decided(state: ProposalState) -> None:
     blocks = proposal_blocks(proposal(state=state, decision=Decision(state, "slack:U1", NOW)), "https://example.com/p")

@@ -120,7 +120,7 @@ def test_a_plan_of_stages_is_told_in_each_view_with_what_is_saved_in_all() -> No
     with console.capture() as capture:
         console.print(explanation(asked.recommendation))
     told = later_text(asked.recommendation)
-    assert told.startswith(f"then, by the same approval, run 1 to 3 instances of {TYPE} by the hour of the day (saves")
+    assert told.startswith(f"By the same approval, run 1 to 3 instances of {TYPE} by the hour of the day (saves")
     assert monthly_price(first + 400) in told
     views = (str(proposal_blocks(asked)), text.proposal(asked)[1], details_page(asked), capture.get())
     assert [told in view for view in views] == [True] * 4

@@ -28,10 +28,11 @@ def test_a_change_of_the_count_alone_has_no_new_limit_of_memory() -> None:
     assert [panel.limit for panel in two_weeks(bare, SEEN).panels] == [100.0, None, None]
 
 
-def test_the_title_of_a_deletion_names_no_fleet() -> None:
+def test_the_picture_says_what_runs_today_and_what_then_and_of_a_deletion_today_alone() -> None:
     idle = recommendation(options=(option(kind=OptionKind.DELETE, in_place=False),))
-    assert two_weeks(idle, SEEN).title == "chat-7b"
-    assert two_weeks(recommendation(), SEEN).title.startswith("chat-7b on 1 × ")
+    days = "2 Nov to 15 Nov, UTC · hatched: no data"
+    assert two_weeks(idle, SEEN).subtitle == f"today 1 × g5.12xlarge\n{days}"
+    assert two_weeks(recommendation(), SEEN).subtitle == f"today 1 × g5.12xlarge, then 1 × g5.xlarge\n{days}"
 
 
 @pytest.mark.parametrize("seen", [SEEN, WeekSignals(START, (None,) * 336, (None,) * 336, (None,) * 336)])

@@ -131,7 +131,7 @@ def shown_outcome(change: Change) -> str:
     """How the change stands, as its proposal shows it: with what the shadow test before it measured."""
     whole = stage_number(change) + len(change.stages)
     stage = f"stage {stage_number(change)} of {whole}: " if whole > 1 else ""
-    before = f"; before it {change.after.result}" if change.after is not None else ""
+    before = f". Before the change it was {change.after.result}" if change.after is not None else ""
     return f"{stage}{change.outcome}{before}{standing_stage_text(change)}"
 
 

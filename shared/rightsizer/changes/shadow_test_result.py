@@ -121,9 +121,7 @@ def _measured_verdict(change: Change, production: Sequence[Window], shadow: Wind
     if old is None or new is None or old <= 0 or answered < ANSWERED:
         text = f"the shadow test on {kind} served {max(answered, 0.0):.0f} requests, too few to measure anything"
         return ProofVerdict("given-up", Reason(Code.UNPROVEN, text))
-    text = (
-        f"tested: the mean latency on {kind} was {new / old:.2f} of today's for the same requests, then it was removed"
-    )
+    text = f"tested: the mean latency on {kind} was {new / old:.2f} times today's for the same requests"
     return ProofVerdict("proven", Reason(Code.PROVEN, text), figures=_figures(production, shadow, answered, ran))
 
 

@@ -187,6 +187,11 @@ class Totals:
     """US dollars of the known days of the window; None where none is known."""
     would_have_cost: Decimal | None = None
 
+    @property
+    def is_priced(self) -> bool:
+        """Whether the spend of any endpoint is known; where none is, a sum of zero says nothing."""
+        return not self.endpoints or self.unpriced < self.endpoints
+
 
 @dataclass(frozen=True, slots=True)
 class DayMoney:

@@ -117,7 +117,7 @@ def modal(title: str, blocks: list[Block], *, submit: str = "", callback: str = 
     return made | ({"private_metadata": kept} if kept else {})
 
 
-def reason_form(kept: str, name: str = "") -> Block:
+def reason_form(kept: str) -> Block:
     """The form that asks why a proposal is rejected."""
     asked: Block = {
         "type": "input",
@@ -133,8 +133,7 @@ def reason_form(kept: str, name: str = "") -> Block:
             "placeholder": plain("needed for the launch in May"),
         },
     }
-    said = [section(escape(name, SECTION))] if name else []
-    return modal("Reject", [*said, asked], submit="Reject", callback=REASON_FORM, kept=kept)
+    return modal("Reject", [asked], submit="Reject", callback=REASON_FORM, kept=kept)
 
 
 def said_view(text: str) -> Block:

@@ -118,14 +118,14 @@ def _evidence(found: Recommendation) -> Markup:
             ("Periods with data", sentences.percent(seen.valid_share)),
             ("Requests", f"{seen.requests:,}"),
             ("Known from", sentences.signals(seen.rung)),
-            *sentences.figures(seen),
+            *((sentences.as_title(name), told) for name, told in sentences.figures(seen)),
         ]
     if found.environment is not None:
         pairs.append(("Environment", sentences.environment(found.environment)))
     panel: list[HtmlNode] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
         said = tag("p", sentences.replay_heading(found), class_="note", style="margin-top:12px")
-        panel += [said, facts([(name[0].upper() + name[1:], told) for name, told in sentences.replay_figures(found)])]
+        panel += [said, facts([(sentences.as_title(name), told) for name, told in sentences.replay_figures(found)])]
     return tag("div", *panel, class_="panel")
 
 
@@ -206,8 +206,8 @@ def _answer(proposal: Proposal) -> Markup:
         commands = [*approve, *reject, *commands]
     enable = None
     if not proposal.approvable:
-        command = tag("pre", proposal.enable or "ask whoever runs rightsizer")
-        enable = tag("div", tag("p", "It cannot be approved here:"), command)
+        why, _, copied = (proposal.enable or "ask whoever runs rightsizer").partition("\n")
+        enable = tag("div", tag("p", f"It cannot be approved here: {why}"), tag("pre", copied) if copied else None)
     return tag("div", enable, tag("pre", "\n".join(commands)), class_="panel")
 
 

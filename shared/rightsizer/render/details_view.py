@@ -157,11 +157,11 @@ def _evidence(recommendation: Recommendation) -> Iterator[Block]:
         told = [
             ("Seen", f"{sentences.count(evidence.requests, 'request')} in {evidence.days:.0f} days"),
             ("Periods with data", sentences.percent(evidence.valid_share)),
-            *sentences.figures(evidence),
+            *((sentences.as_title(name), text) for name, text in sentences.figures(evidence)),
         ]
         yield from _in_tens(told[:20])
     if recommendation.replay:
-        figures = (f"{name}: {text}" for name, text in sentences.replay_figures(recommendation))
+        figures = (f"{sentences.as_title(name)}: {text}" for name, text in sentences.replay_figures(recommendation))
         yield section(
             f"*{escape(sentences.replay_heading(recommendation), 500)}*\n{_text(chr(10).join(figures))[:2000]}"
         )

@@ -180,7 +180,7 @@ def commands(proposal: Proposal) -> list[tuple[str, str]]:
     return found
 
 
-EACH = "once what is before it is proven, as the evaluation of that time sizes it, for no higher risk"
+EACH = "Each stage begins once the one before is proven, is sized anew then, and takes no higher risk"
 """When a later stage of a plan begins, and as what."""
 
 
@@ -220,7 +220,7 @@ def later_text(recommendation: Recommendation) -> str:
             f"{sentences.change(stage)} (saves {sentences.monthly_price(stage.saving_usd_per_month)} in all)"
             for stage in stages[1:]
         )
-        return f"then, by the same approval, {', then '.join(parts)}; each {EACH}"
+        return f"By the same approval, {', then '.join(parts)}. {EACH}"
     saving = sentences.monthly_price(stages[1].saving_usd_per_month)
     return f"it could {sentences.change(stages[1])} (saves {saving} in all); judged again once this is proven"
 

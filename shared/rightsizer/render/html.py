@@ -100,9 +100,10 @@ td.name::before{display:none}td:empty{display:none}
 .bars.wide{grid-template-columns:1fr max-content;gap:2px 10px}.bars.wide>span{grid-column:1/-1;margin-top:6px}
 dl{grid-template-columns:1fr}dd{margin-bottom:8px;overflow-wrap:anywhere}}
 @media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--rule:#bbb;--accent:#0b6e4f;--wash:#0b6e4f22}
-main{max-width:none;padding:0}body{font-size:11px}.scroll{overflow:visible}tr,.card,.panel{break-inside:avoid}
+html{font-size:11px}body{font-size:1rem}main{max-width:none;padding:0}.scroll{overflow:visible}tr,.card,.panel{break-inside:avoid}
 tr[hidden]{display:table-row}.rest{display:none}
-h2{break-after:avoid}th button::after{content:""!important}.why{min-width:0}}
+h2{break-after:avoid}th button::after{content:""!important}.why{min-width:0}.name{min-width:92px}td svg{width:72px}
+th,td{padding-left:6px;padding-right:6px}th,th button{white-space:normal}}
 """
 
 SCRIPT = """

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer.domain.option import OptionKind, fleet
+from rightsizer.domain.reason import shorten
 from rightsizer.domain.recommendation import Recommendation, WeekSignals
 from rightsizer.errors import InputError
 from rightsizer.render import sentences
@@ -22,8 +23,10 @@ PHONE_INCHES, PHONE_DOTS = (7.2, 8.4), 100
 LETTERS = 17
 HATCHED = 3
 """Hours without data from which a gap is hatched; a shorter one is a break in the line."""
-ROOM = {"left": 0.14, "right": 0.945, "bottom": 0.06, "top": 0.865, "hspace": 0.34}
+ROOM = {"left": 0.14, "right": 0.945, "bottom": 0.06, "top": 0.832, "hspace": 0.34}
 """Parts of the picture around and between its panels: given, since finding them takes half of the drawing's time."""
+WIDEST = 62
+"""Letters of a line below the title that fit."""
 FEW = 12
 """Points of a line up to which each is marked."""
 AT_RIGHT, PLAIN = 3.0, 1e4
@@ -101,12 +104,12 @@ def line_chart_png(chart: LineChart) -> bytes:
         right = x > widest / AT_RIGHT  # a name there stands before its place, or it would leave the picture
         axes.plot([x], [y], marker="o", markersize=9, markerfacecolor="none", markeredgecolor=INK, linestyle="none")
         place = {"xytext": (-6, 8), "ha": "right"} if right else {"xytext": (6, 8), "ha": "left"}
-        axes.annotate(name, (x, y), textcoords="offset points", fontsize="small", **place)
+        axes.annotate(name, (x, y), textcoords="offset points", fontsize="small", parse_math=False, **place)
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}" if value < PLAIN else f"{value:,.0f}")
-    axes.set_title(chart.title)
+    axes.set_title(chart.title, parse_math=False)
     axes.set_xlabel(chart.horizontal, loc="left")  # the foot stands at the right
     axes.set_ylabel(chart.vertical)
     axes.grid(visible=True, which="major", alpha=0.3)
@@ -202,17 +205,14 @@ def two_weeks(recommendation: Recommendation, week_signals: WeekSignals) -> TwoW
     end = week_signals.start + timedelta(hours=len(week_signals.gpu_percent))
     days = f"{week_signals.start.day} {week_signals.start:%b} to {end.day} {end:%b}, UTC · hatched: no data"
     is_moved = option is not None and option.kind is not OptionKind.DELETE
-    title = (
-        f"{recommendation.ref.name} on {fleet(option.target)}"
-        if option is not None and is_moved
-        else recommendation.ref.name
-    )
+    now = sentences.today(recommendation)
+    change = f"today {now}, then {fleet(option.target)}" if option is not None and is_moved else f"today {now}"
     objective = recommendation.replay.objective_s if recommendation.replay is not None else None
     named = f"objective {sentences.seconds(objective)}" if objective is not None else ""
     memory = week_signals.then_gib if moves else None
     return TwoWeeks(
-        title[:44],
-        days,
+        shorten(recommendation.ref.name, 44),
+        f"{shorten(change.replace('ml.', ''), WIDEST)}\n{days}",
         week_signals.start,
         (
             Panel("GPU use", "%", week_signals.gpu_percent, week_signals.then_percent, "then", 100.0, "full"),

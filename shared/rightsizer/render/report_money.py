@@ -57,6 +57,9 @@ def waits(report: Report) -> Markup:
     return table("Who is waited for", heads, rows, "Nobody: every proposal is answered.", FIRST)
 
 
+NOT_KNOWN = Cell("not known", -1.0, "n")
+
+
 def groups(report: Report) -> Markup:
     """The money by owner, and folded by environment, Region and account."""
     first, *others = GROUPS
@@ -71,8 +74,7 @@ def _group(report: Report, what: GroupedBy, name: str) -> Markup:
         [
             Cell(group, look="name"),
             Cell(totals.endpoints, totals.endpoints, "n"),
-            _usd(totals.spend),
-            _usd(totals.wasted),
+            *((_usd(totals.spend), _usd(totals.wasted)) if totals.is_priced else (NOT_KNOWN, NOT_KNOWN)),
             _usd(totals.open),
             _usd(totals.proven),
             _usd(totals.realised),

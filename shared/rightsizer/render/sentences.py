@@ -267,6 +267,11 @@ def figures(evidence: Evidence) -> list[tuple[str, str]]:
     return [(name, text) for name, text in evidence.figures.items() if name not in ELSEWHERE]
 
 
+def as_title(name: str) -> str:
+    """The name of a figure where it stands alone: ``Model latency``, ``vCPU needed``."""
+    return f"{name[:1].upper()}{name[1:]}" if name.split(" ", 1)[0].islower() else name
+
+
 def replay_heading(recommendation: Recommendation) -> str:
     """Heading of the replay's figures; of many requests only the heaviest minutes are replayed."""
     some = recommendation.replay.requests if recommendation.replay else 0
@@ -356,7 +361,7 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case ProposalState.EXPIRED:
             words = "Expired without an answer." if proposal.decision is None else f"Expired after it was approved{by}."
         case ProposalState.WITHDRAWN:
-            words = "Withdrawn."
+            words = "Withdrawn:" if proposal.outcome else "Withdrawn."
         case ProposalState.APPLYING:
             what = "Being tested, or changed after the test" if proposal.is_test_first else "Being changed"
             words = f"{what}; approved{by}."

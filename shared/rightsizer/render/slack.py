@@ -15,7 +15,7 @@ from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, Propo
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence
 from rightsizer.domain.report import Report
-from rightsizer.render import bill, effects, report_promises, report_tables, rest_of_bill, sentences
+from rightsizer.render import bill, effects, report_tables, rest_of_bill, sentences
 from rightsizer.render.blocks import (
     FIELD,
     SECTION,
@@ -85,12 +85,18 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
     if file:
         blocks.append(picture(file, picture_text(proposal)))
     if not proposal.approvable and pending:
-        enable = proposal.enable or "ask whoever runs rightsizer"
-        blocks.append(section(f"*It cannot be approved here:*\n{code(enable, 2500)}"))
+        blocks.append(section(_why_not_approvable(proposal)))
     if buttons := _buttons(proposal, details):
         blocks.append({"type": "actions", "block_id": f"decide_{proposal.id}"[:255], "elements": buttons})
     blocks.append(context(_small_print(proposal)))
     return blocks
+
+
+def _why_not_approvable(proposal: Proposal) -> str:
+    """Why it cannot be approved as a sentence, and below it what is to be copied: a command, or a diff."""
+    why, _, copied = (proposal.enable or "ask whoever runs rightsizer").partition("\n")
+    text = f"*It cannot be approved here:* {escape(why, SECTION - 2600)}"
+    return f"{text}\n{code(copied, 2500)}" if copied else text
 
 
 def picture_text(proposal: Proposal) -> str:
@@ -219,8 +225,8 @@ def _pending_line(proposal: Proposal) -> str:
         if not proposal.approvable:
             return f"{idle}Nothing is deleted by rightsizer."
         return (
-            f"{idle}Approve: rightsizer watches it for 7 more days, or as many as grace_days says, and sends the owner "
-            "the command. It deletes nothing."
+            f"{idle}Approve: rightsizer watches it for 7 more days, or the grace_days of the policy, and sends "
+            "the owner the command. It deletes nothing."
         )
     callers = effects.callers_text(option)
     return f"For callers: {one_line(callers)}" if callers else ""
@@ -245,13 +251,14 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     facts = [
         ("Spend on what was looked at", f"{sentences.exact_money(totals.spend)} a month"),
         ("Could still be saved", f"{sentences.exact_money(totals.open)} a month"),
-        *((name.capitalize(), f"{sentences.exact_money(usd)} a month") for name, usd in report_tables.funnel(totals)),
         ("Saved in this window", sentences.exact_money(totals.realised)),
         *report_tables.hours_saved(report),
         *((name, sentences.exact_money(usd)) for name, usd in report_tables.growth_added(totals)),
     ]
     title = f"GPU endpoints, {sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
-    blocks = [header(title), section(escape(report_tables.lead_text(report), SECTION)), fields(facts)]
+    stages = ", ".join(f"{name} {sentences.exact_money(usd)}" for name, usd in report_tables.funnel(totals))
+    lead = section(escape(report_tables.lead_text(report), SECTION))
+    blocks = [header(title), lead, fields(facts), section(f"Savings a month, from found to proven: {stages}")]
     blocks += [
         section(f"{sentences.RED}{escape(sentences.headline(recommendation), SECTION)}")
         for recommendation in report_tables.shortages(report)[:5]
@@ -261,9 +268,6 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     ]
     if report.reconciliation is not None:
         blocks.append(section(escape(f"Bill: {bill.bill_text(report)}.", SECTION)))
-    if report.track_record is not None:
-        said = report_promises.slowdown_text(report.track_record), report_promises.risk_text(report.track_record)
-        blocks.append(section(escape_lines("\n".join(said), SECTION)))
     if rest := rest_of_bill.short_lines(report.account_findings, "• ", rest_of_bill.ITEMS):
         blocks.append(section(escape_lines("\n".join(rest), SECTION)))
     if report.unread:

@@ -182,7 +182,7 @@ def _show_groups(report: Report, by: Group, form: Format | None, output: Path | 
         grid.add_column(by.value.capitalize(), overflow="fold", min_width=12)
         for head in GROUP_HEADS:
             grid.add_column(head, justify="right", no_wrap=True)
-        rows = {name: _group_figures(totals) for name, totals in groups.items()}
+        rows = {name: group_figures(totals) for name, totals in groups.items()}
         for name, figures in rows.items():
             grid.add_row(Text(one_line(name)), *figures)
         console = tables.output()
@@ -190,6 +190,10 @@ def _show_groups(report: Report, by: Group, form: Format | None, output: Path | 
         console.print(grid if tables.fits(console, grid) else tables.figures_list(named))
 
 
-def _group_figures(totals: Totals) -> tuple[str, ...]:
-    usd = (totals.spend, totals.wasted, totals.open, totals.proven, totals.realised)
-    return (str(totals.endpoints), *(sentences.exact_money(each) for each in usd))
+def group_figures(totals: Totals) -> tuple[str, ...]:
+    """Cells of a group's row; a figure that is not known is a word, and never a zero."""
+    spend, wasted = (sentences.exact_money(usd) for usd in (totals.spend, totals.wasted))
+    if not totals.is_priced:
+        spend = wasted = "not known"
+    saved = (sentences.exact_money(usd) for usd in (totals.open, totals.proven, totals.realised))
+    return (str(totals.endpoints), spend, wasted, *saved)
