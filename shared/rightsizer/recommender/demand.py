@@ -51,8 +51,7 @@ def demand_of(
     """The demand behind `days`, not empty. `same` are the days on the reference type `runs`, with its own fleet.
 
     Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
-    share of the latency that is no waiting. A day without a request is evidence of idleness alone, so it counts in no
-    confidence. Slots in which office hours had it stopped take no confidence away, and no datapoint is expected there.
+    share of the latency that is no waiting. Silent days add no confidence, and slots stopped by us take none away.
     """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)

@@ -106,33 +106,27 @@ def ask_about_test(
     )
 
 
-def ask_about_unused_hours(found: Recommendation, context: EvaluationContext) -> Recommendation:
-    """The question whether it must run at all times, where nothing else is found and most of what it costs serves
-    nobody. An approval begins nothing. Not of what sleeps by its own queue, nor where its owner set hours.
+def ask_about_unused_hours(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:
+    """The question whether it must run at all times, where nothing else is found. An approval begins nothing.
+
+    Not asked of what sleeps by its own queue, nor where its owner set hours.
     """
-    hours = [calls for calls in found.hourly_requests if calls is not None]
+    hours = [calls for calls in recommendation.hourly_requests if calls is not None]
     unused = hours.count(0) / max(len(hours), 1)
     usd = float(context.usd_per_month) * unused
     endpoint = context.endpoint
-    nothing = (
-        found.gate is Gate.SILENT
-        and not found.options
-        and found.reason.code
-        in (
-            Code.ALREADY_RIGHT,
-            Code.RISK_TOO_HIGH,
-        )
-    )
+    keeps = recommendation.reason.code in (Code.ALREADY_RIGHT, Code.RISK_TOO_HIGH)
+    nothing = keeps and recommendation.gate is Gate.SILENT and not recommendation.options
     many = unused >= UNUSED_SHARE and usd >= UNUSED_USD and len(hours) >= WEEK_HOURS
     if not nothing or not many or endpoint.kind is not EndpointKind.REAL_TIME or HOURS_TAG in endpoint.tags:
-        return found
+        return recommendation
     seen = f"no request came in {100 * unused:.0f} % of its hours, which cost ${usd:,.0f} a month"
     ways = f"set hours in which it runs (tag {HOURS_TAG}), or let a queue keep the calls (asynchronous inference)"
     if is_scarce(context.runs.name):
         ways += f"; {context.runs.name} may not be there again when it starts, so name what runs then ({FALLBACK_TAG})"
     verdict, why = ask_person(endpoint, Reason(Code.NEEDS_APPROVAL, f"nothing changes by itself: {ways}"))
     reason = Reason(Code.CHEAPER_OPTION, f"{seen}; no cheaper type serves the others")
-    return replace(found, finding=Finding.OVER_PROVISIONED, reason=reason, gate=verdict, gate_reason=why)
+    return replace(recommendation, finding=Finding.OVER_PROVISIONED, reason=reason, gate=verdict, gate_reason=why)
 
 
 def offer_test(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:
