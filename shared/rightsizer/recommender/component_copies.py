@@ -134,7 +134,7 @@ def with_components(
 
 
 def tell_of_copies(recommendation: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """That copies hold instances which come back once its owner takes a step, where nothing else is offered."""
+    """A question about copies that hold instances until their owner takes a step, where nothing else is offered."""
     copies = (e.reason for e in recommendation.excluded if e.dimension is OptionKind.COPIES)
     first = next((why for why in copies if why.code is Code.NOT_IN_PLACE), None)
     if first is None or recommendation.finding is not Finding.OPTIMIZED or recommendation.options:
