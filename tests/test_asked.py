@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from tests.asked import Words, accounts, asked, harmful, wrong
+from tests.asked import accounts, asked, harmful, wrong
+from tests.asked_traffic import Words
 
 ASKED = (
     "p95-fast-on-too-large-a-host",

@@ -19,6 +19,7 @@ from rightsizer.changes.baseline import (
     MEAN,
     PROCESSED,
     QUEUED,
+    REFUSED,
     REQUESTS,
     SIGNALS,
     ServicePeriod,
@@ -142,6 +143,13 @@ def test_the_baseline_has_the_share_and_the_rate_of_errors_and_the_usual_latency
         "gpu_s": pytest.approx(0.9),
         "gpu_requests": 100.0,
     }
+
+
+def test_what_was_answered_by_4xx_before_is_known_by_its_worst_half_hour() -> None:
+    rows: dict[MetricStatistic, list[float]] = {REQUESTS: [10.0] * 18, REFUSED: [*[0.0] * 8, *[5.0] * 6, *[1.0] * 4]}
+    found = baseline([window(rows)])
+    assert (found["refused_per_minute"], found["refused_share"]) == (1.0, 0.5)
+    assert "refused_share" not in baseline([window({REQUESTS: [10.0] * 18})])
 
 
 def test_without_a_request_there_is_no_share_of_errors_but_one_request_has_one() -> None:

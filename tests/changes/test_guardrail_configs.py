@@ -262,6 +262,13 @@ def test_thresholds_are_those_of_the_endpoint_and_not_constants(
     assert found == {"Invocation5XXErrors": errors, "InvocationModelErrors": errors}
 
 
+def test_mistakes_that_callers_made_before_ring_no_alarm_for_what_the_container_does_not_serve() -> None:
+    usual = {"errors_per_minute": 2.0, "refused_per_minute": 10.0}
+    steps = rollback_alarms("c-1", WatchedConfig("chat", "new", ["v"]), "rs-", None, usual)
+    found = {step.params["MetricName"]: step.params["Threshold"] for step in steps}
+    assert found == {"Invocation5XXErrors": 6.0, "InvocationModelErrors": 36.0}
+
+
 def test_of_many_variants_the_first_ten_alarms_are_made_and_model_errors_come_last() -> None:
     steps = rollback_alarms("c-1", WatchedConfig("chat", "new", list("abcd")), "rs-", 0.3, {})
     labels = [step.subject.removeprefix("rs-c-1-") for step in steps]

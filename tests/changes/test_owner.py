@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.preflight import preflight_refusals
-from rightsizer.domain.ownership import TOOLS, owner_of
+from rightsizer.domain.ownership import CONTROLLERS, SHORT_TOOLS, TOOLS, owner_of
 from rightsizer.domain.reason import Code
 from rightsizer.domain.tags import parse_tags
 from tests.changes.test_preflight import preflight_input
@@ -26,6 +26,13 @@ CASES = [
         {"services.k8s.aws/controller-version": "sagemaker-v1.2.13", "services.k8s.aws/namespace": "ml"},
         "ACK (Kubernetes)",
     ),
+    ({"argocd.argoproj.io/instance": "models"}, "Argo CD"),
+    ({"kustomize.toolkit.fluxcd.io/name": "models"}, "Flux"),
+    ({"sst:app": "search", "sst:stage": "prod"}, "SST"),
+    ({"provisioned-by": "ansible"}, "Ansible"),
+    ({"app.kubernetes.io/managed-by": "Helm"}, "HELM"),
+    ({"managed-by": "argo-rollouts"}, "ARGO"),
+    ({"argo": "navis"}, ""),
     ({"managed_by": "Pulumi/prod"}, "Pulumi"),
     ({"iac": "opentofu"}, "Opentofu"),
     ({"provisioner": "cdk"}, "CDK"),
@@ -52,5 +59,5 @@ def test_the_gate_and_the_preflight_see_the_same_owner(tags: dict[str, str], own
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=5))
 def test_any_tags_are_read_and_an_owner_is_found_only_by_name(tags: dict[str, str]) -> None:
     words = " ".join(f"{key}={value}" for key, value in tags.items()).lower()
-    known = (*TOOLS, "services.k8s.aws/", "servicecatalog", "cdk", "ack")
+    known = (*TOOLS, *SHORT_TOOLS, *(prefix for prefix, _ in CONTROLLERS), "servicecatalog")
     assert not owner_of(tags) or any(tool in words for tool in known)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rightsizer.changes import proof
+from rightsizer.changes.baseline import REFUSED
 from rightsizer.changes.proof import ERRORS, HOST_MEMORY, LATENCY, REQUESTS, proof_verdict
 from rightsizer.domain.change import Change, ChangeState, FailureClass
 from rightsizer.domain.plan import Plan, VariantCount
@@ -34,7 +35,7 @@ def change(p95: float | None = 0.5, **baseline: float) -> Change:
 def window(**rows: list[float]) -> MetricWindow:
     if "requests" in rows:
         rows.setdefault("latency", [100_000.0 if v > 0 else NAN for v in rows["requests"]])
-    names = {"requests": REQUESTS, "errors": ERRORS, "latency": LATENCY, "memory": HOST_MEMORY}
+    names = {"requests": REQUESTS, "errors": ERRORS, "refused": REFUSED, "latency": LATENCY, "memory": HOST_MEMORY}
     series: dict[MetricStatistic, Series] = {names[k]: Series(START, 300, array("d", v)) for k, v in rows.items()}
     return MetricWindow("chat", "v", START, START + timedelta(hours=3), 300, series)
 
@@ -127,6 +128,16 @@ def test_failing_requests_bring_it_back() -> None:
 def test_errors_that_were_usual_before_do_not() -> None:
     usual = change(error_share=0.2)
     assert verdict(window(requests=[20.0] * 12, errors=[3.0] * 12), at=usual) == "proven"
+
+
+def test_a_smaller_fleet_that_turns_requests_away_goes_back_and_the_callers_usual_mistakes_do_not_count() -> None:
+    refusing = window(requests=[20.0] * 12, refused=[3.0] * 12)
+    found = proof_verdict(change(), [refusing], START + timedelta(hours=1), LIMITS)
+    assert (found.judgement, found.failure) == ("bad", FailureClass.PERFORMANCE)
+    assert "18 of 120 requests were answered by 4XX within 30 minutes" in found.reason.sentence
+    assert "before the change at most 0 %: a full server answers 429" in found.reason.sentence
+    assert verdict(refusing, at=change(refused_share=0.06)) == "proven"
+    assert verdict(window(requests=[20.0] * 12, refused=[1.0] * 12)) == "proven", "one in twenty may be the callers'"
 
 
 def test_four_bad_requests_are_no_evidence() -> None:

@@ -50,7 +50,7 @@ def test_sleep_that_a_commitment_pays_for_anyway_says_so() -> None:
     cold = replace(kit.endpoint(), tags={COLD_TAG: "true"})
     found = judge(cold, [bursts()], kit.prices(commitment=committed), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     said = why(found, OptionKind.SCALE_TO_ZERO)
-    assert "committed: $9 an hour" in said
+    assert "committed: $9.00 an hour" in said
     assert f"${found.usd_per_month:,.2f} a month" in said
 
 

@@ -12,7 +12,13 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender.component_copies import copy_sizes, first_fit_decreasing, least_instances, with_components
+from rightsizer.recommender.component_copies import (
+    copy_sizes,
+    first_fit_decreasing,
+    least_instances,
+    tell_of_copies,
+    with_components,
+)
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.recommend import empty_recommendation
 from tests import samples
@@ -92,6 +98,17 @@ def test_where_no_instance_comes_back_it_says_what_would_bring_it(
     found = judged(parts, endpoint(2 if least is None or not consolidates else 4, least, consolidates))
     assert found.options == ()
     assert said in why(found)
+
+
+def test_copies_that_hold_instances_until_their_owner_takes_a_step_are_told_and_those_that_hold_none_are_not() -> None:
+    quarter: dict[str, Any] = {"needs": {"NumberOfAcceleratorDevicesRequired": 0, "NumberOfCpuCoresRequired": 1}}
+    parts, where = [component("a", 8, load(gpu=0.3), **quarter)], endpoint(2, 1, consolidates=False)
+    quiet = replace(judged(parts, where), finding=Finding.OPTIMIZED)
+    told = tell_of_copies(quiet, where)
+    assert (told.finding, told.gate, told.options) == (Finding.OVER_PROVISIONED, Gate.PROPOSE, ())
+    assert told.reason.sentence.endswith("first rightsizer components chat --scale-in consolidation --region us-east-1")
+    kept = replace(judged(parts, endpoint(4, 4)), finding=Finding.OPTIMIZED)
+    assert tell_of_copies(kept, endpoint(4, 4)) == kept, "the owner's minimum is the owner's word"
 
 
 def test_what_is_not_known_of_one_component_keeps_the_copies_of_all() -> None:

@@ -28,6 +28,14 @@ def test_a_few_busy_days_a_busy_weekend_and_what_differs_by_chance_are_no_growth
     assert weekly_growth(week_by_week(*(0.5,) * 7)) == 1.0
 
 
+def test_what_is_too_young_to_compare_weeks_grows_where_nearly_every_day_is_above_the_day_before() -> None:
+    rising = [day(n, 10.0 * 1.1**n) for n in range(8)]
+    assert weekly_growth(rising) == near(1.1**7)
+    assert weekly_growth([*rising[:4], day(4, 10.0), *rising[5:]]) == near(1.1**7), "one holiday"
+    assert weekly_growth([day(n, 90.0 if n % 7 > 4 else 10.0) for n in range(8)]) == 1.0, "a weekend"
+    assert weekly_growth(rising[:5]) == 1.0, "five days are four steps"
+
+
 def test_growth_is_told_by_five_whole_days_of_a_week_and_no_fewer() -> None:
     assert weekly_growth(week_by_week(*(2.0,) * 5)) == near(2.0)
     assert weekly_growth(week_by_week(*(2.0,) * 4)) == 1.0

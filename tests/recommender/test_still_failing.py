@@ -32,6 +32,21 @@ def test_requests_that_fail_since_our_change_keep_automatic_mode_from_going_on()
     assert (failing.gate, failing.gate_reason.code) == (Gate.PROPOSE, Code.TOO_MANY_ERRORS)
 
 
+def test_an_outage_of_yesterday_is_asked_about_however_good_the_fortnight_was() -> None:
+    """Four of a hundred failed in three hours of yesterday: 0.1 % of all, and more of the last two days than may."""
+    usage, endpoint = kit.steady(per_slot=60.0), replace(kit.endpoint(count=2), objective=Objective(60.0))
+
+    def failing(days_ago: int) -> Recommendation:
+        begin = (14 - days_ago) * SLOTS + 100
+        outage = {("Invocation5XXErrors", "Sum"): lambda i: 25.0 if begin <= i < begin + 36 else 0.0}
+        return judged(endpoint, usage | outage)
+
+    assert failing(7).gate is Gate.APPLY
+    lately = failing(1)
+    assert (lately.gate, lately.gate_reason.code) == (Gate.PROPOSE, Code.TOO_MANY_ERRORS)
+    assert "of its requests of the last two days fail, and 0.5 % may" in lately.gate_reason.sentence
+
+
 def job(minutes: int) -> dict[tuple[str, str], object]:
     """A job an hour that keeps the GPU busy, counted when it ends."""
     last, slots = 11, minutes // 5
@@ -58,6 +73,9 @@ def test_users_who_wait_on_reserved_capacity_are_told_and_savings_are_none() -> 
     quiet = judged(reserved, kit.steady())
     assert (quiet.finding, quiet.gate, quiet.options) == (Finding.OPTIMIZED, Gate.SILENT, ())
     assert "paid for" in quiet.reason.sentence
+    silent = judged(reserved, kit.steady(per_slot=0.0, gpu=0.0))
+    assert (silent.finding, silent.gate, silent.options) == (Finding.IDLE, Gate.SILENT, ())
+    assert "nothing is saved by leaving it" in silent.reason.sentence, "that nobody calls is said all the same"
     bought = replace(reserved, kind=EndpointKind.MARKETPLACE, kinds=(EndpointKind.MARKETPLACE, EndpointKind.RESERVED))
     assert judged(bought, kit.steady()).reason == quiet.reason, "it is paid for, whatever else the endpoint is"
     for kind in (EndpointKind.RESERVED, EndpointKind.REAL_TIME):

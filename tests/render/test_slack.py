@@ -180,13 +180,15 @@ def test_a_digest_names_the_largest_and_counts_the_rest() -> None:
     blocks = digest_blocks(Digest(lines))
     hold_the_limits(blocks)
     said = json.dumps(blocks)
-    assert "20 new proposals: 19 could save $19,000 a month, 1 needs more" in said
+    assert "20 new proposals: 19 could save $19,000 a month, 1 needs more or a decision" in said
     all_save = json.dumps(digest_blocks(Digest(lines[1:])))
     assert "19 new proposals could save $19,000 a month" in all_save
     assert "chat-19: saves $1,900 a month" in said
     assert "and 5 others" in said
     assert "chat-4:" not in said
-    assert blocks[1]["text"]["text"].startswith("• chat-0: needs more\n• chat-19: "), "who needs more is not cut off"
+    assert blocks[1]["text"]["text"].startswith("• chat-0: needs a decision\n• chat-19: "), (
+        "who needs more is not cut off"
+    )
 
 
 def test_one_day_of_evidence_is_one_day() -> None:

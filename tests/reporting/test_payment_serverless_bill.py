@@ -79,6 +79,15 @@ def test_rare_requests_stay_serverless_and_the_break_even_is_told() -> None:
     assert f"({made.what.split('(')[-1]}" == f"(both cost as much at {float(month) / 0.00002:,.0f} requests a month)"
 
 
+def test_provisioned_concurrency_is_said_to_cost_while_nobody_calls() -> None:
+    made = found(serverless(), traffic(10_000, 0.2), ServerlessSize(4, 10))
+    assert made is not None
+    assert "and 10 provisioned, whose price is not known" in made.what
+    assert made.advice == (
+        "leave it serverless; provisioned concurrency is billed by the hour, called or not: set it to what callers need"
+    )
+
+
 def test_the_instance_holds_all_that_run_at_once_at_its_busiest() -> None:
     inputs = ServerlessInputs({}, {}, PRICES, catalogue())
     busy = real_time_fleet(traffic(1, 1.0, peak_concurrency=3.0), 2, inputs)

@@ -20,6 +20,8 @@ from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Se
 
 REQUESTS = MetricStatistic("Invocations", "Sum")
 ERRORS = MetricStatistic("Invocation5XXErrors", "Sum")
+REFUSED = MetricStatistic("Invocation4XXErrors", "Sum")
+"""Callers' mistakes, and what a full server turns away (429): together with the share before, the second is told."""
 LATENCY = MetricStatistic("ModelLatency", "p95")
 HOST_MEMORY = MetricStatistic("MemoryUtilization", "Maximum")
 GPU_MEMORY = MetricStatistic("GPUMemoryUtilization", "Maximum")
@@ -38,7 +40,7 @@ ASLEEP = MetricStatistic("HasBacklogWithoutCapacity", "Maximum")
 """How long the oldest request waits there, and whether any waits while there is no instance (1) or not (0)."""
 NO_CAPACITY = MetricStatistic("NoCapacityInvocationFailures", "Sum")
 """Requests of an inference component that failed since it had no copy (dimension InferenceComponentName alone)."""
-SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN, GPU)
+SIGNALS = (REQUESTS, ERRORS, REFUSED, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN, GPU)
 QUEUED = (*PROCESSED, FAILURES, EXPIRED, BACKLOG, OLDEST, ASLEEP)
 PERIOD_S = 300
 SAMPLE_S = 60
@@ -103,6 +105,8 @@ class ServicePeriod:
     """Requests that expired there; they are among the errors too."""
     is_asleep: bool = False
     """Whether requests waited there, or failed, while no instance ran."""
+    refused: float = 0.0
+    """Requests that were answered by 4XX."""
 
 
 def watched_metrics(asynchronous: bool) -> tuple[MetricStatistic, ...]:
@@ -177,6 +181,7 @@ def periods_of(window: MetricWindow) -> Iterator[ServicePeriod]:
             oldest_s=known[OLDEST][i],
             expired=lost,
             is_asleep=any([(values[i] or 0.0) > 0 for values in without]),
+            refused=known[REFUSED][i] or 0.0,
         )
 
 
@@ -228,6 +233,9 @@ def baseline(windows: Windows) -> dict[str, float]:
         found |= {f"{PEAK}/{name}": _peak(periods) for name, periods in by_variant.items() if periods}
         found["error_share"] = errors / requests
         found["errors_per_minute"] = max((p.errors for p in rows), default=0.0) * 60 / PERIOD_S
+    if refused := max((p.refused for p in rows), default=0.0):
+        found["refused_per_minute"] = refused * 60 / PERIOD_S
+        found["refused_share"] = max(map(most_refused, by_variant.values()))
     waited = [longest_wait_s(periods) for periods in by_variant.values()]
     if known := [seconds for seconds in waited if seconds is not None]:
         found[USUAL] = max(known)
@@ -238,6 +246,13 @@ def baseline(windows: Windows) -> dict[str, float]:
         found |= {f"p95_s/{name}": value for name, value in each.items() if value is not None}
     served = serving_figures(windows)
     return found | {name: served[name] for name in ("mean_s", "gpu_s", "gpu_requests") if served.get(name)}
+
+
+def most_refused(rows: Sequence[ServicePeriod]) -> float:
+    """The largest share of the requests of half an hour that was answered by 4XX."""
+    windows = (rows[start : start + WINDOW] for start in range(max(len(rows) - WINDOW + 1, 1)))
+    sums = ((sum(p.refused for p in w), sum(p.requests for p in w)) for w in windows)
+    return max((refused / max(calls, refused) for refused, calls in sums if refused >= BAD_REQUESTS), default=0.0)
 
 
 def usual_p95_s(baseline: Mapping[str, float], variant: str) -> float:

@@ -208,12 +208,12 @@ def rollback_alarms(
     `baseline` may hold ``errors_per_minute`` and ``p95_s``, also for each variant (``p95_s/NAME``), and what
     `changes.baseline` says. The p95 alarm needs an objective or a baseline.
     """
-    errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
+    errors, not_served = _error_limits(baseline)
     alarms: list[_Alarm] = []
     for variant in watched.variants:
         alarms.append(_error_alarm(variant, "5xx", "Invocation5XXErrors", errors))
-        usual = usual_p95_s(baseline, variant)
-        slow = objective_p95_s or (LATENCY_FACTOR * usual if usual else None)
+        before = usual_p95_s(baseline, variant)
+        slow = objective_p95_s or (LATENCY_FACTOR * before if before else None)
         if slow is not None:
             habit = slow_before_s(baseline, variant)
             slow = LATENCY_FACTOR * habit if habit > slow else slow  # no alarm that the old fleet would ring too
@@ -226,7 +226,9 @@ def rollback_alarms(
                 "EvaluateLowSampleCountPercentile": "ignore",
             }
             alarms.append(_Alarm(variant, "p95", body))
-    alarms += [_error_alarm(variant, "model-errors", "InvocationModelErrors", errors) for variant in watched.variants]
+    alarms += [
+        _error_alarm(variant, "model-errors", "InvocationModelErrors", not_served) for variant in watched.variants
+    ]
     return tuple(
         _put_alarm_step(change_id, watched.endpoint, _dimensions(watched, alarm.about), prefix, alarm)
         for alarm in alarms[:MOST]
@@ -238,13 +240,24 @@ def component_alarms(change_id: str, component: str, prefix: str, baseline: Mapp
 
     Old and new copies share the dimension InferenceComponentName, so errors of either count.
     """
-    errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
+    errors, not_served = _error_limits(baseline)
     where = [{"Name": "InferenceComponentName", "Value": component}]
     bodies = (
         _error_alarm(component, "5xx", "Invocation5XXErrors", errors),
-        _error_alarm(component, "model-errors", "InvocationModelErrors", errors),
+        _error_alarm(component, "model-errors", "InvocationModelErrors", not_served),
     )
     return tuple(_put_alarm_step(change_id, component, where, prefix, body) for body in bodies)
+
+
+def _error_limits(baseline: Mapping[str, float]) -> tuple[float, float]:
+    """Errors a minute from which the alarms for 5XX and for model errors ring.
+
+    Model errors hold what the container answers by 4XX too (CloudWatch metrics of endpoints): a full server rings by
+    them, and the mistakes that its callers made before do not.
+    """
+    failed, refused = baseline.get("errors_per_minute", 0.0), baseline.get("refused_per_minute", 0.0)
+    limit = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * failed)
+    return limit, max(limit, BASELINE_FACTOR * (failed + refused))
 
 
 def _error_alarm(about: str, label: str, metric: str, errors: float) -> _Alarm:

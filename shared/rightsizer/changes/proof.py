@@ -272,7 +272,7 @@ def _has_served_peak(change: Change, variant: str, periods: Sequence[ServicePeri
 
 def _bad_verdict(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> ProofVerdict | None:
     windows = (periods[start : start + WINDOW] for start in range(len(periods)))
-    found = (_errors_verdict(change, w) or _memory_verdict(w) for w in windows)
+    found = (_errors_verdict(change, w) or _refused_verdict(change, w) or _memory_verdict(w) for w in windows)
     bad = next((verdict for verdict in found if verdict is not None), None)
     bad = bad or latency_verdict(change, variant, periods)
     return bad or waking_verdict(change, periods) or queue_verdict(change, periods)
@@ -287,6 +287,19 @@ def _errors_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVer
     text = f"{errors:.0f} of {requests:.0f} requests failed within 30 minutes from {time_text(window[0].at)}"
     if declared is not None:
         text += f"; the tag {ERROR_TAG} allows {100 * declared:g} %"
+    return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+
+
+def _refused_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVerdict | None:
+    """Bad where it refuses far more than in the worst half hour before: less is never shown by what still gets in."""
+    requests, refused = sum(p.requests for p in window), sum(p.refused for p in window)
+    usual = change.baseline.get("refused_share", 0.0)
+    if refused < BAD_REQUESTS or refused <= max(BAD_SHARE, BASELINE_FACTOR * usual) * max(requests, refused):
+        return None
+    if change.option.adds_only:
+        return None  # what refused before refuses no less
+    text = f"{refused:.0f} of {requests:.0f} requests were answered by 4XX within 30 minutes from"
+    text += f" {time_text(window[0].at)}, before the change at most {100 * usual:.0f} %: a full server answers 429"
     return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 

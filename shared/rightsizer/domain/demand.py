@@ -149,6 +149,8 @@ class Demand:
     unseen_hours: float = 0.0
     """Hours up to now without any GPU datapoint, of those that are complete and in which it was not stopped by us."""
     refused: RefusedShares = RefusedShares()
+    failed_lately: float = 0.0
+    """What failed of the requests of the last two days, where ten or more did; else 0."""
     uncounted: bool = False
     """Whether requests were answered that nobody counted: a latency was published, and no `Invocations` with it."""
 

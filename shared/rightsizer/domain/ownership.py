@@ -10,18 +10,23 @@ STACKS = (
     ("aws:servicecatalog:provisioningartifactidentifier", "Service Catalog product"),
 )
 """Tags that AWS alone may set, in lower case (guides of CloudFormation and Service Catalog)."""
-TOOLS = ("terraform", "terragrunt", "opentofu", "pulumi", "crossplane", "cloudformation")
+TOOLS = ("terraform", "terragrunt", "opentofu", "pulumi", "crossplane", "cloudformation", "ansible", "spacelift")
 """Found in the key or the value of any tag but ours: no word of another meaning has them in it."""
-CONTROLLER = "services.k8s.aws/"
-"""Prefix of the tags that a controller of ACK puts on what it made from a manifest of Kubernetes (documentation of
-ACK, resource tags)."""
-SHORT_TOOLS = ("cdk", "ack")
+CONTROLLERS = (
+    ("services.k8s.aws/", "ACK (Kubernetes)"),
+    ("argocd.argoproj.io/", "Argo CD"),
+    ("kustomize.toolkit.fluxcd.io/", "Flux"),
+    ("sst:", "SST"),
+)
+"""Prefixes of the tags by which these tell what they made from a manifest or an app, and put back (documentation of
+each, resource tags and tracking)."""
+SHORT_TOOLS = ("cdk", "ack", "sst", "helm", "flux", "argo")
 """Parts of common words, so that they count as whole words of a tag that names a tool."""
 NAMING = frozenset(
     {"managed-by", "managedby", "created-by", "createdby", "deployed-by", "deployedby", "provisioner", "provisioned-by"}
     | {"iac", "tool", "cdk", "ack"}
 )
-"""Keys, with - for _, of tags that name a tool."""
+"""Keys, with - for _ and without what stands before a slash, of tags that name a tool."""
 OWNER_TAGS = ("rightsizer:owner", "owner", "Owner", "team", "Team")
 """Tags that name whom to ask, the first one that is there."""
 NO = frozenset({"", "false", "no", "0", "none"})
@@ -59,10 +64,11 @@ def owner_of(tags: Mapping[str, str]) -> str:
 
 
 def _tool_of_tag(key: str, value: str) -> str:
-    if key.startswith(CONTROLLER):
-        return "ACK (Kubernetes)"
+    known = next((name for prefix, name in CONTROLLERS if key.startswith(prefix)), "")
+    if known:
+        return known
     named = next((tool for tool in TOOLS if tool in key or tool in value), "")
-    if named or key not in NAMING:
+    if named or key.rpartition("/")[2] not in NAMING:
         return named.capitalize()
     words = f"{key} {value}".replace("-", " ").replace("/", " ").replace(":", " ").replace("_", " ").split()
     short = next((tool for tool in SHORT_TOOLS if tool in words), "")

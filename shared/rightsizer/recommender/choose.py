@@ -35,7 +35,7 @@ from rightsizer.recommender.late_requests import (
 )
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
 from rightsizer.recommender.priced_option import within_objective, within_p95
-from rightsizer.recommender.pricing import cost_of, restore_option
+from rightsizer.recommender.pricing import committed_text, cost_of, kept_by_commitment, restore_option
 from rightsizer.recommender.questions import ask_about_test, offer_test, with_open_question, with_test
 from rightsizer.recommender.replay import replay_of
 from rightsizer.recommender.scale_to_zero import SilentFleet, fleet_while_silent
@@ -305,6 +305,10 @@ def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
 
 
 def _keep_reason(options: Options, context: EvaluationContext) -> Reason:
+    today, plan = context.usd_per_month, context.inputs.prices.commitment
+    if 0 < today <= kept_by_commitment(today, today, plan):
+        text = f"already right: a Savings Plan pays for all that it costs{committed_text(plan.usd_per_hour)}"
+        return Reason(Code.COMMITTED, f"{text}; until the plan ends less would save nothing")
     if options.unsure:
         best = max(options.unsure, key=lambda u: u.expected_saving)
         why = no_test_reason(best, context.usd_per_month * 0, context.endpoint, context.inputs.history, context.policy)

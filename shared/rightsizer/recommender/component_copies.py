@@ -133,6 +133,16 @@ def with_components(
     return _with_option(recommendation, offered, endpoint, inputs)
 
 
+def tell_of_copies(recommendation: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """A question about copies that hold instances until their owner takes a step, where nothing else is offered."""
+    copies = (e.reason for e in recommendation.excluded if e.dimension is OptionKind.COPIES)
+    first = next((why for why in copies if why.code is Code.NOT_IN_PLACE), None)
+    if first is None or recommendation.finding is not Finding.OPTIMIZED or recommendation.options:
+        return recommendation
+    verdict, why = ask_person(endpoint, first)
+    return replace(recommendation, finding=Finding.OVER_PROVISIONED, reason=first, gate=verdict, gate_reason=why)
+
+
 def _excluded(recommendation: Recommendation, why: Reason) -> Excluded:
     return Excluded(recommendation.instance_type or recommendation.kind.value, why, OptionKind.COPIES)
 
@@ -252,7 +262,7 @@ def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int])
         )
     text += ", but its scale-in policy gives back empty instances only, and perhaps none becomes empty"
     consolidate = terminal_command(f"components {name} --scale-in consolidation", endpoint.ref.region)
-    return Reason(Code.NOT_CHEAPER, f"{text}; first let copies move together: {consolidate}")
+    return Reason(Code.NOT_IN_PLACE, f"{text}; first let copies move together: {consolidate}")
 
 
 def _without_needless_cuts(room: CopyRoom, wanted: Mapping[str, int]) -> Mapping[str, int]:

@@ -291,7 +291,7 @@ def _figures(component: Component) -> Mapping[str, str]:
     if (needs := component.sight.needs) is not None:
         parts = (
             (needs.cpu_cores, f"{needs.cpu_cores:g} CPU cores"),
-            (needs.accelerators, f"{needs.accelerators:g} accelerators"),
+            (needs.accelerators, f"{needs.accelerators:g} accelerator{'' if needs.accelerators == 1 else 's'}"),
             (needs.memory_mb, f"{needs.memory_mb:,.0f} MB of memory"),
         )
         found["a copy reserves"] = ", ".join(text for number, text in parts if number)

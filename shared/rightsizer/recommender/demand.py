@@ -30,10 +30,12 @@ IDLE_GPU, GPU_SKEW = 0.01, 3.0
 """Below the first a GPU does nothing; further apart than the second, one does the work of others (decision model)."""
 GROWS, GREW_ON = 1.1, 5
 """Growth in a week from which it is more than chance, and the days of a week that have to be known for it."""
-GAPS, SEVEN_DAYS = 0.1, timedelta(days=7)
+GAPS, ONE_DAY, SEVEN_DAYS = 0.1, timedelta(days=1), timedelta(days=7)
 """Share of its slots without a datapoint up to which a day counts as whole."""
 LINE_SLOTS = 48
 """Slots with GPU and CPU utilisation from which a line is drawn through them: four hours."""
+LATELY, SEEN_FAILED = timedelta(days=2), 10.0
+"""Latest days that must not have failed more than may, however good those before were, and failures that tell it."""
 SEEN_REFUSED = 10.0
 """4XX answers to be expected of requests before that none came says something."""
 
@@ -49,8 +51,7 @@ def demand_of(
     """The demand behind `days`, not empty. `same` are the days on the reference type `runs`, with its own fleet.
 
     Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
-    share of the latency that is no waiting. A day without a request is evidence of idleness alone, so it counts in no
-    confidence. Slots in which office hours had it stopped take no confidence away, and no datapoint is expected there.
+    share of the latency that is no waiting. Silent days add no confidence, and slots stopped by us take none away.
     """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)
@@ -78,6 +79,7 @@ def demand_of(
         gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
         gpus_used=used,
         error_share=max(_failed_share(same), _failed_share(since)),
+        failed_lately=_failed_lately(days),
         silent_days=_silent_days(days, runs),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
         oldest_request_s=max((d.oldest_request_s for d in days if d.oldest_request_s is not None), default=None),
@@ -92,6 +94,13 @@ def demand_of(
 
 def _failed_share(days: Sequence[DailyUsage]) -> float:
     return sum(d.errors for d in days) / max(sum(d.request_count for d in days), 1.0)
+
+
+def _failed_lately(days: Sequence[DailyUsage]) -> float:
+    """What failed of the requests of the latest days; 0 where that was a handful, which tells no share."""
+    last = max(d.day for d in days)
+    latest = [d for d in days if d.day > last - LATELY]
+    return _failed_share(latest) if sum(d.errors for d in latest) >= SEEN_FAILED else 0.0
 
 
 def _refused_shares(days: Sequence[DailyUsage]) -> RefusedShares:
@@ -178,14 +187,20 @@ def weekly_growth(days: Sequence[DailyUsage]) -> float:
     """Requests of a day over those of the same weekday a week before; 1 where they do not grow.
 
     All but one of the last seven days grew by at least so much: one busy day is no growth, nor is a weekend. A day with
-    gaps, or on two types, tells nothing.
+    gaps, or on two types, tells nothing. Too young for that, all but one of its days grew on the day before: no week
+    goes up so, and seven such steps make the week.
     """
     dates = Counter(usage.day for usage in days)
     whole = (d for d in days if dates[d.day] == 1 and d.requests.count(None) <= GAPS * SLOTS)
     calls = {usage.day: usage.request_count for usage in whole}
     pairs = [(calls[day], calls.get(day - SEVEN_DAYS, 0.0)) for day in calls if day > max(calls) - SEVEN_DAYS]
     ratios = sorted(now / before for now, before in pairs if before > 0)
-    grew = ratios[1] if len(ratios) >= GREW_ON else 1.0
+    if len(ratios) >= GREW_ON:
+        grew = ratios[1]
+    else:
+        before = ((day, calls.get(day - ONE_DAY, 0.0)) for day in calls)
+        steps = sorted(calls[day] / yesterday for day, yesterday in before if yesterday > 0)
+        grew = steps[1] ** 7 if len(steps) >= GREW_ON else 1.0
     return grew if grew >= GROWS else 1.0
 
 

@@ -320,11 +320,15 @@ def _error_rate_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     """More requests fail already than may, by the owner's tag or else by the share that a guarded change may have."""
     declared, failed = case.endpoint.objective.error_share, case.demand.error_share
     allowed = policy.error_share if declared is None else declared
+    when = "" if failed > allowed else " of the last two days"
+    failed = failed if failed > allowed else case.demand.failed_lately
     if failed <= allowed:
         refused = refused_text(case.demand.refused, allowed)
         return (Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, f"needs your approval: {refused}")) if refused else None
     whose = f"the tag {ERROR_TAG} can allow more" if declared is None else f"tag {ERROR_TAG}"
-    text = f"needs your approval: {100 * failed:.2f} % of its requests fail, and {100 * allowed:g} % may ({whose})"
+    text = (
+        f"needs your approval: {100 * failed:.2f} % of its requests{when} fail, and {100 * allowed:g} % may ({whose})"
+    )
     return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
 
 

@@ -92,7 +92,7 @@ def _gate_as_if_it_saved(context: EvaluationContext, option: Option) -> Reason |
     to = context.inputs.catalogue.find(option.target.instance_type)
     gpus = (context.runs.accelerator_count, to.accelerator_count if to else context.runs.accelerator_count)
     saving = replace(option, saving_usd_per_month=Decimal(10**9), payback_days=0.0)
-    demand = replace(context.demand, error_share=0.0)  # what fails is what growth mends
+    demand = replace(context.demand, error_share=0.0, failed_lately=0.0)  # what fails is what growth mends
     case = GateCase(context.endpoint, saving, demand, context.runs.name, 1.0, gpus=gpus)
     calm = replace(context.policy, cooldown_hours=0.0, cooldown_type_hours=0.0)
     verdict, why = decide_gate(case, context.inputs.history, calm, context.inputs.now)

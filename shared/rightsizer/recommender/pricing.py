@@ -200,7 +200,7 @@ class FleetCost:
 
 def committed_text(usd_per_hour: Decimal) -> str:
     """The part of a cost that a Savings Plan bears, in brackets; empty without one."""
-    return f" (committed: ${usd_per_hour} an hour)" if usd_per_hour else ""
+    return f" (committed: ${usd_per_hour:,.2f} an hour)" if usd_per_hour else ""
 
 
 def monthly_cost(price: Price, instances: float) -> Decimal:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.endpoint import EndpointKind, Mode
+from rightsizer.domain.hardware import is_scarce
+from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.domain.reason import Code, Reason
@@ -12,7 +14,7 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.fleet_size import fleet_of_option, replay_if_carried
-from rightsizer.recommender.gate import GateCase, decide_gate
+from rightsizer.recommender.gate import GateCase, ask_person, decide_gate
 from rightsizer.recommender.hourly_counts import replay_plan
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.options import Options, check_fleet, saving_share, test_candidate
@@ -46,6 +48,14 @@ SAID_ANYWAY = frozenset(
     {Code.OWNED_BY_STACK, Code.OTHER_KIND, Code.UNKNOWN_FIELD, Code.CONFIGURATION_REPLACED, Code.TOO_MANY_ERRORS}
 )
 """Reasons for asking that say more than that a test is worth its cost."""
+
+UNUSED_USD = 2000
+"""What hours without a request cost a month from which its owner is asked whether it must run then, though no fleet is
+cheaper: about two days of a person's work, which is what it takes once to move callers to set hours or a queue."""
+UNUSED_SHARE = 0.5
+"""Share of the hours from which they are so many: nights and weekends, not a quiet hour here and there."""
+WEEK_HOURS = 7 * 24
+"""Hours that have to be known for it, so that each day of the week was seen."""
 
 SHOWN_BY_A_TEST = {
     RiskResource.GPU_MEMORY: Risk.VERY_LOW,
@@ -94,6 +104,29 @@ def ask_about_test(
         gate=Gate.SILENT if verdict is Gate.SILENT else Gate.PROPOSE,
         gate_reason=why,
     )
+
+
+def ask_about_unused_hours(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:
+    """The question whether it must run at all times, where nothing else is found. An approval begins nothing.
+
+    Not asked of what sleeps by its own queue, nor where its owner set hours.
+    """
+    hours = [calls for calls in recommendation.hourly_requests if calls is not None]
+    unused = hours.count(0) / max(len(hours), 1)
+    usd = float(context.usd_per_month) * unused
+    endpoint = context.endpoint
+    keeps = recommendation.reason.code in (Code.ALREADY_RIGHT, Code.RISK_TOO_HIGH)
+    nothing = keeps and recommendation.gate is Gate.SILENT and not recommendation.options
+    many = unused >= UNUSED_SHARE and usd >= UNUSED_USD and len(hours) >= WEEK_HOURS
+    if not nothing or not many or endpoint.kind is not EndpointKind.REAL_TIME or HOURS_TAG in endpoint.tags:
+        return recommendation
+    seen = f"no request came in {100 * unused:.0f} % of its hours, which cost ${usd:,.0f} a month"
+    ways = f"set hours in which it runs (tag {HOURS_TAG}), or let a queue keep the calls (asynchronous inference)"
+    if is_scarce(context.runs.name):
+        ways += f"; {context.runs.name} may not be there again when it starts, so name what runs then ({FALLBACK_TAG})"
+    verdict, why = ask_person(endpoint, Reason(Code.NEEDS_APPROVAL, f"nothing changes by itself: {ways}"))
+    reason = Reason(Code.CHEAPER_OPTION, f"{seen}; no cheaper type serves the others")
+    return replace(recommendation, finding=Finding.OVER_PROVISIONED, reason=reason, gate=verdict, gate_reason=why)
 
 
 def offer_test(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:

@@ -30,7 +30,7 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
 from rightsizer.recommender.alternatives import add_alternatives
 from rightsizer.recommender.choose import choose_option
-from rightsizer.recommender.component_copies import with_components
+from rightsizer.recommender.component_copies import tell_of_copies, with_components
 from rightsizer.recommender.component_fleets import without_tight_fleets
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
@@ -40,6 +40,7 @@ from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
 from rightsizer.recommender.priced_option import with_accepted_share
 from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
+from rightsizer.recommender.questions import ask_about_unused_hours
 from rightsizer.recommender.stages import with_later_stages
 from rightsizer.recommender.usage_days import complete_until, configured_at, known_until, last_modified
 from rightsizer.recommender.variants import join_variants
@@ -101,7 +102,7 @@ def recommend(
         mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
         recommendation = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
     recommendation = with_components(recommendation, endpoint, components, here)
-    recommendation = without_tight_fleets(recommendation, endpoint, components, here)
+    recommendation = tell_of_copies(without_tight_fleets(recommendation, endpoint, components, here), endpoint)
     recommendation = replace(recommendation, environment=read_environment(endpoint, inputs.policy))
     return add_unread_tags(add_unknown_savings_plans(_add_running_hours(recommendation), inputs.prices), endpoint)
 
@@ -164,11 +165,13 @@ def _share_plan(inputs: AccountInputs, usd: Decimal, of_usd: Decimal | None) -> 
 
 
 def _without_savings(recommendation: Recommendation) -> Recommendation:
-    """The recommendation on reserved capacity: OVER_PROVISIONED and IDLE become OPTIMIZED without options."""
+    """The recommendation on reserved capacity, without options: OVER_PROVISIONED becomes OPTIMIZED, IDLE stays."""
     if recommendation.finding not in (Finding.OVER_PROVISIONED, Finding.IDLE):
         return recommendation
-    why = Reason(Code.OTHER_KIND, PAID_FOR)
-    kept = replace(recommendation, finding=Finding.OPTIMIZED, reason=why, options=(), excluded=(), replay=None)
+    idle = recommendation.finding is Finding.IDLE
+    why = Reason(Code.OTHER_KIND, f"{recommendation.reason.sentence}; {PAID_FOR}" if idle else PAID_FOR)
+    finding = Finding.IDLE if idle else Finding.OPTIMIZED
+    kept = replace(recommendation, finding=finding, reason=why, options=(), excluded=(), replay=None)
     return replace(kept, gate=Gate.SILENT, gate_reason=why)
 
 
@@ -209,7 +212,8 @@ def _recommend(
     context = with_accepted_share(analysis.evaluation_context(plain.price, demand.latency))
     recommendation = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
     recommendation = with_later_stages(recommendation, context)
-    return add_policy_changes(add_alternatives(recommendation, context, dimensions), context.endpoint)
+    recommendation = ask_about_unused_hours(add_alternatives(recommendation, context, dimensions), context)
+    return add_policy_changes(recommendation, context.endpoint)
 
 
 def configuration_start(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:

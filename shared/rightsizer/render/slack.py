@@ -125,7 +125,9 @@ def digest_line(digest: Digest) -> str:
     saving = sum((max(one.saving_usd_per_month, NOTHING) for one in waiting), NOTHING)
     money = sentences.monthly_price(saving)
     short = sum(one.saving_usd_per_month <= 0 for one in waiting)
-    parts = f": {len(waiting) - short} could save {money}, {short} {'needs' if short == 1 else 'need'} more"
+    parts = (
+        f": {len(waiting) - short} could save {money}, {short} {'needs' if short == 1 else 'need'} more or a decision"
+    )
     if len(waiting) == len(digest.lines):
         text = f"{len(waiting)} new proposals"
         return f"{text}{parts}" if short else f"{text} could save {money}"
@@ -154,6 +156,8 @@ def digest_item(line: DigestLine) -> str:
     """One proposal of a digest: ``chat-7b: saves $390 a month``."""
     money = sentences.monthly_price(abs(line.saving_usd_per_month))
     text = f"saves {money}" if line.saving_usd_per_month > 0 else "needs more"
+    if not line.saving_usd_per_month:  # nothing can be offered
+        text = "needs a decision"
     if line.saving_usd_per_month < 0:
         text += f", which costs {money}"
     if line.measured_usd_per_month is not None:

@@ -302,6 +302,8 @@ def _to_real_time(
             if pays
             else "leave it serverless"
         )
+        if size.provisioned and not pays:
+            advice += "; provisioned concurrency is billed by the hour, called or not: set it to what callers need"
     return AccountFinding(
         AccountFindingCode.SERVERLESS,
         what,
