@@ -260,14 +260,10 @@ SHARES_OF_FOUR = {
 @pytest.mark.parametrize(("lowest", "mean"), [(400, 400), (50, 0), (1000, 90_000)], ids=["told", "least", "most"])
 def test_all_four_quantiles_place_the_requests_whatever_their_number(calls: int, lowest: int, mean: int) -> None:
     """The lower half lies where the mean asks for it, between a twentieth of the median and the median."""
-    at = (1000, 2000, 3000, 8000)
-    shares = SHARES_OF_FOUR[calls]
-    whole = 0.5 * mean + sum(share * ms for share, ms in zip(shares, at, strict=True))
-    whole = whole if mean else 500
-    percentiles: Mapping[tuple[str, str], Values] = {
-        ("ModelLatency", name): ms * 1e3 for name, ms in zip(("p50", "p90", "p95", "p99"), at, strict=True)
-    }
-    found = latencies({CALLS: float(calls), MEAN: whole * 1e3, **percentiles})
+    at, shares = (1000, 2000, 3000, 8000), SHARES_OF_FOUR[calls]
+    whole = 0.5 * mean + sum(share * ms for share, ms in zip(shares, at, strict=True)) if mean else 500
+    names = [("ModelLatency", name) for name in ("p50", "p90", "p95", "p99")]
+    found = latencies({CALLS: float(calls), MEAN: whole * 1e3} | {n: ms * 1e3 for n, ms in zip(names, at, strict=True)})
     expected = dict.fromkeys(map(bin_ms, (lowest, *at)), 0.0)
     for ms, share in zip((lowest, *at), (0.5, *shares), strict=True):
         expected[bin_ms(ms)] += share
@@ -276,8 +272,10 @@ def test_all_four_quantiles_place_the_requests_whatever_their_number(calls: int,
 
 def test_quantiles_of_microseconds_have_the_lowest_bin_too() -> None:
     fast = {("ModelLatency", name): us for name, us in (("p50", 2.0), ("p90", 3.0), ("p95", 3.5), ("p99", 4.0))}
-    found = one({CALLS: 1000.0, MEAN: 1.0, **fast}).latency
-    assert min(index for index, _ in found) == one({CALLS: 2.0, MEAN: 1.0}).latency[0][0]
+    assert (
+        min(index for index, _ in one({CALLS: 1000.0, MEAN: 1.0, **fast}).latency)
+        == one({CALLS: 2.0, MEAN: 1.0}).latency[0][0]
+    )
 
 
 def test_the_lowest_requests_lie_between_nothing_and_the_lowest_quantile() -> None:
