@@ -138,6 +138,8 @@ def test_the_baseline_has_the_share_and_the_rate_of_errors_and_the_usual_latency
         "peak_hour_requests/v": 100.0,
         "error_share": 0.15,
         "errors_per_minute": 2.0,
+        "refused_per_minute": 0.0,
+        "refused_share": 0.0,
         "p95_s": pytest.approx(0.4),
         "mean_s": pytest.approx(0.2),
         "gpu_s": pytest.approx(0.9),
@@ -149,7 +151,8 @@ def test_what_was_answered_by_4xx_before_is_known_by_its_worst_half_hour() -> No
     rows: dict[MetricStatistic, list[float]] = {REQUESTS: [10.0] * 18, REFUSED: [*[0.0] * 8, *[5.0] * 6, *[1.0] * 4]}
     found = baseline([window(rows)])
     assert (found["refused_per_minute"], found["refused_share"]) == (1.0, 0.5)
-    assert "refused_share" not in baseline([window({REQUESTS: [10.0] * 18})])
+    assert baseline([window({REQUESTS: [10.0] * 18})])["refused_share"] == 0.0, "none is known, and not unknown"
+    assert "refused_share" not in baseline([window({REQUESTS: [float("nan")] * 18})])
 
 
 def test_without_a_request_there_is_no_share_of_errors_but_one_request_has_one() -> None:

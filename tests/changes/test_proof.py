@@ -132,12 +132,19 @@ def test_errors_that_were_usual_before_do_not() -> None:
 
 def test_a_smaller_fleet_that_turns_requests_away_goes_back_and_the_callers_usual_mistakes_do_not_count() -> None:
     refusing = window(requests=[20.0] * 12, refused=[3.0] * 12)
-    found = proof_verdict(change(), [refusing], START + timedelta(hours=1), LIMITS)
+    never = change(refused_share=0.0)
+    found = proof_verdict(never, [refusing], START + timedelta(hours=1), LIMITS)
     assert (found.judgement, found.failure) == ("bad", FailureClass.PERFORMANCE)
     assert "18 of 120 requests were answered by 4XX within 30 minutes" in found.reason.sentence
     assert "before the change at most 0 %: a full server answers 429" in found.reason.sentence
     assert verdict(refusing, at=change(refused_share=0.06)) == "proven"
-    assert verdict(window(requests=[20.0] * 12, refused=[1.0] * 12)) == "proven", "one in twenty may be the callers'"
+    few = window(requests=[20.0] * 12, refused=[1.0] * 12)
+    assert verdict(few, at=never) == "proven", "one in twenty may be the callers'"
+
+
+def test_a_change_that_an_older_release_began_is_not_judged_by_what_it_refuses() -> None:
+    """Nobody kept what was usual before it."""
+    assert verdict(window(requests=[20.0] * 12, refused=[3.0] * 12), at=change()) == "proven"
 
 
 def test_four_bad_requests_are_no_evidence() -> None:

@@ -233,7 +233,7 @@ def baseline(windows: Windows) -> dict[str, float]:
         found |= {f"{PEAK}/{name}": _peak(periods) for name, periods in by_variant.items() if periods}
         found["error_share"] = errors / requests
         found["errors_per_minute"] = max((p.errors for p in rows), default=0.0) * 60 / PERIOD_S
-    if refused := max((p.refused for p in rows), default=0.0):
+    if (refused := max((p.refused for p in rows), default=0.0)) or requests > 0:
         found["refused_per_minute"] = refused * 60 / PERIOD_S
         found["refused_share"] = max(map(most_refused, by_variant.values()))
     waited = [longest_wait_s(periods) for periods in by_variant.values()]

@@ -291,10 +291,17 @@ def _errors_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVer
 
 
 def _refused_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVerdict | None:
-    """Bad where it refuses far more than in the worst half hour before: less is never shown by what still gets in."""
+    """Bad where it refuses far more than in the worst half hour before; None where nobody kept what was refused then.
+
+    So it is of changes that an older release began.
+    """
     requests, refused = sum(p.requests for p in window), sum(p.refused for p in window)
-    usual = change.baseline.get("refused_share", 0.0)
-    if refused < BAD_REQUESTS or refused <= max(BAD_SHARE, BASELINE_FACTOR * usual) * max(requests, refused):
+    usual = change.baseline.get("refused_share")
+    if (
+        usual is None
+        or refused < BAD_REQUESTS
+        or refused <= max(BAD_SHARE, BASELINE_FACTOR * usual) * max(requests, refused)
+    ):
         return None
     if change.option.adds_only:
         return None  # what refused before refuses no less
