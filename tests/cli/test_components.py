@@ -167,9 +167,10 @@ def test_what_cannot_be_asked_is_said(
     assert (found, message in err.replace("│ ", "").replace(" │", "")) == (code, True)
 
 
-def doctor(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def doctor(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str]]:
+    """Detail and remedy of each role that has to be passed."""
     _, found, _ = said(capsys, "doctor", "--json")
-    return [c["detail"] for c in found["checks"] if c["action"] == "iam:PassRole"]
+    return [(c["detail"], c["remedy"]) for c in found["checks"] if c["action"] == "iam:PassRole"]
 
 
 def test_doctor_names_the_grant_that_lacks_and_says_when_it_is_there(
@@ -181,9 +182,8 @@ def test_doctor_names_the_grant_that_lacks_and_says_when_it_is_there(
     template = {"Parameters": {"Limits": {"Type": "String", "Default": "{}"}}, "Resources": {"ApplyRole": role}}
     deployed.box.gate.judge = lambda call: None
     deployed.box.client("cloudformation").create_stack(StackName="rightsizer", TemplateBody=json.dumps(template))
-    (detail,) = doctor(capsys)
-    line = detail[detail.index("aws iam put-role-policy") :]
+    ((detail, remedy),) = doctor(capsys)
+    line = remedy[remedy.index("aws iam put-role-policy") :]
     assert f"may not pass arn:aws:iam::111122223333:role/model of {NAME}" in detail
     scenarios.follow(deployed.box, line)
-    (detail,) = doctor(capsys)
-    assert detail == f"ours may pass arn:aws:iam::111122223333:role/model of {NAME}"
+    assert doctor(capsys) == [(f"ours may pass arn:aws:iam::111122223333:role/model of {NAME}", "")]
