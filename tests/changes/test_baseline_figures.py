@@ -151,6 +151,8 @@ def test_what_was_answered_by_4xx_before_is_known_by_its_worst_half_hour() -> No
     rows: dict[MetricStatistic, list[float]] = {REQUESTS: [10.0] * 18, REFUSED: [*[0.0] * 8, *[5.0] * 6, *[1.0] * 4]}
     found = baseline([window(rows)])
     assert (found["refused_per_minute"], found["refused_share"]) == (1.0, 0.5)
+    burst = {REQUESTS: [10.0] * 18, REFUSED: [6.0] + [0.0] * 17}
+    assert baseline([window(burst)])["refused_share"] == 0.1, "a share of half an hour, not of five minutes"
     assert baseline([window({REQUESTS: [10.0] * 18})])["refused_share"] == 0.0, "none is known, and not unknown"
     assert "refused_share" not in baseline([window({REQUESTS: [float("nan")] * 18})])
 

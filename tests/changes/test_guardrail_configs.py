@@ -267,6 +267,8 @@ def test_mistakes_that_callers_made_before_ring_no_alarm_for_what_the_container_
     steps = rollback_alarms("c-1", WatchedConfig("chat", "new", ["v"]), "rs-", None, usual)
     found = {step.params["MetricName"]: step.params["Threshold"] for step in steps}
     assert found == {"Invocation5XXErrors": 6.0, "InvocationModelErrors": 36.0}
+    of_component = component_alarms("c-1", "v", "rs-", usual)
+    assert {step.params["MetricName"]: step.params["Threshold"] for step in of_component} == found
 
 
 def test_of_many_variants_the_first_ten_alarms_are_made_and_model_errors_come_last() -> None:

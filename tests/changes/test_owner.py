@@ -28,6 +28,7 @@ CASES = [
     ),
     ({"argocd.argoproj.io/instance": "models"}, "Argo CD"),
     ({"kustomize.toolkit.fluxcd.io/name": "models"}, "Flux"),
+    ({"helm.toolkit.fluxcd.io/name": "models"}, "Flux"),
     ({"sst:app": "search", "sst:stage": "prod"}, "SST"),
     ({"provisioned-by": "ansible"}, "Ansible"),
     ({"app.kubernetes.io/managed-by": "Helm"}, "HELM"),

@@ -142,6 +142,16 @@ def test_a_smaller_fleet_that_turns_requests_away_goes_back_and_the_callers_usua
     assert verdict(few, at=never) == "proven", "one in twenty may be the callers'"
 
 
+def test_four_refused_requests_are_no_evidence_and_an_added_instance_is_not_blamed() -> None:
+    never = change(refused_share=0.0)
+    quiet = [1.0] * 4 + [0.0] * 20
+    assert verdict(window(requests=[1.0] * 24, refused=quiet), at=never) != "bad"
+    assert verdict(window(requests=[1.0] * 24, refused=[1.0] * 5 + [0.0] * 19), at=never) == "bad"
+    refusing = window(requests=[20.0] * 12, refused=[3.0] * 12)
+    added = replace(never, option=replace(never.option, restores=True))
+    assert verdict(refusing, at=added) == "proven"
+
+
 def test_a_change_that_an_older_release_began_is_not_judged_by_what_it_refuses() -> None:
     """Nobody kept what was usual before it."""
     assert verdict(window(requests=[20.0] * 12, refused=[3.0] * 12), at=change()) == "proven"

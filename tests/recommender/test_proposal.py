@@ -213,3 +213,15 @@ def test_a_shortage_without_an_option_is_told_in_red_with_what_a_person_can_do()
 def test_an_owner_who_wants_no_message_gets_none_of_a_shortage_either(mode: Mode) -> None:
     short = replace(RECOMMENDATION, mode=mode, finding=Finding.UNDER_PROVISIONED, options=(), gate=Gate.SILENT)
     assert proposal_for(short, IN_REACH, 14, NOW) is None
+
+
+def test_a_question_without_an_option_reaches_its_owner_once_and_cannot_be_approved() -> None:
+    asked = replace(RECOMMENDATION, options=(), gate=Gate.PROPOSE, gate_reason=Reason(Code.NEEDS_APPROVAL, "set hours"))
+    told = proposal_for(asked, IN_REACH, 14, NOW)
+    assert told is not None
+    assert (told.state, told.approvable, told.enable) == (ProposalState.PENDING, False, "set hours")
+    again = proposal_for(replace(asked, evaluated_at=NOW + timedelta(days=1)), IN_REACH, 14, NOW + timedelta(days=1))
+    assert again is not None
+    assert again.id == told.id
+    assert proposal_for(replace(asked, mode=Mode.REPORT), IN_REACH, 14, NOW) is None
+    assert proposal_for(replace(asked, gate=Gate.SILENT), IN_REACH, 14, NOW) is None

@@ -1,15 +1,21 @@
 """When a person is asked about a shadow test, when without one, and when something else comes first."""
 
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.option import Risk, RiskResource
-from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import questions
+from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.questions import FAR_CHEAPER, FAR_CHEAPER_THAN_SAFE, with_test
 from rightsizer.recommender.shadow_test import ShadowTestCandidate
+from tests import samples
 from tests.labelled import judged, read
 from tests.recommender.plain import option
 from tests.test_cases import CASES
@@ -144,3 +150,34 @@ def test_a_type_that_is_likely_to_be_fast_enough_is_asked_about_with_its_test() 
         endpoint={"mode": "propose", "p95_s": 2.2, "tags": {"rightsizer:shadow-ok": "false"}},
     )
     assert (forbidden.gate, forbidden.offers_test) == (Gate.PROPOSE, False)
+
+
+def asked_of_unused_hours(
+    usd: str, instances: float, counts: tuple[int, ...], tags: dict[str, str], hours: int = 336
+) -> Recommendation:
+    """The question about an endpoint that nobody calls in two of three hours, at this price an hour of an instance."""
+    endpoint = SimpleNamespace(kind=EndpointKind.REAL_TIME, tags=tags, owned_by="", mode=Mode.AUTO)
+    runs, price = SimpleNamespace(name="ml.g5.48xlarge"), samples.price("ml.g5.48xlarge", usd)
+    context = SimpleNamespace(endpoint=endpoint, runs=runs, price=price, instances=instances, reference_counts=counts)
+    quiet = Reason(Code.ALREADY_RIGHT, "already right")
+    kept = samples.recommendation(
+        options=(), finding=Finding.OPTIMIZED, reason=quiet, gate=Gate.SILENT, gate_reason=quiet
+    )
+    kept = replace(kept, hourly_requests=((0.0, 0.0, 9.0) * hours)[:hours])
+    return questions.ask_about_unused_hours(kept, cast("EvaluationContext", context))
+
+
+def test_unused_hours_are_asked_about_from_two_thousand_dollars_and_a_week_of_hours() -> None:
+    asked = asked_of_unused_hours("5", 1.0, (1,) * 24, {})
+    assert (asked.finding, asked.gate) == (Finding.OVER_PROVISIONED, Gate.PROPOSE)
+    assert "67 % of its hours, which cost $2,433 a month" in asked.reason.sentence
+    for silent in (
+        asked_of_unused_hours("4", 1.0, (1,) * 24, {}),
+        asked_of_unused_hours("5", 1.0, (1,) * 24, {}, hours=167),
+        asked_of_unused_hours("5", 1.0, (1,) * 24, {"rightsizer:hours": "daily 00:00-24:00 UTC"}),
+    ):
+        assert (silent.finding, silent.gate) == (Finding.OPTIMIZED, Gate.SILENT)
+
+
+def test_what_autoscaling_adds_in_busy_hours_is_no_cost_of_unused_ones() -> None:
+    assert asked_of_unused_hours("4", 3.0, (1,) * 16 + (7,) * 8, {}).finding is Finding.OPTIMIZED

@@ -47,6 +47,18 @@ def test_an_outage_of_yesterday_is_asked_about_however_good_the_fortnight_was() 
     assert "of its requests of the last two days fail, and 0.5 % may" in lately.gate_reason.sentence
 
 
+def test_a_handful_of_failures_of_yesterday_tells_no_share() -> None:
+    """Nine, and then ten, of about 570 requests of two days: both are more than half of a per cent."""
+    usage, endpoint = kit.steady(per_slot=1.0), replace(kit.endpoint(count=2), objective=Objective(60.0))
+
+    def failing(number: int) -> Recommendation:
+        begin = 13 * SLOTS + 100
+        return judged(endpoint, usage | {("Invocation5XXErrors", "Sum"): lambda i: float(begin <= i < begin + number)})
+
+    assert failing(9).gate_reason.code is not Code.TOO_MANY_ERRORS
+    assert failing(10).gate_reason.code is Code.TOO_MANY_ERRORS
+
+
 def job(minutes: int) -> dict[tuple[str, str], object]:
     """A job an hour that keeps the GPU busy, counted when it ends."""
     last, slots = 11, minutes // 5

@@ -186,7 +186,7 @@ def test_a_digest_names_the_largest_and_counts_the_rest() -> None:
     assert "chat-19: saves $1,900 a month" in said
     assert "and 5 others" in said
     assert "chat-4:" not in said
-    assert blocks[1]["text"]["text"].startswith("• chat-0: needs a decision\n• chat-19: "), (
+    assert blocks[1]["text"]["text"].startswith("• chat-0: needs more or a decision\n• chat-19: "), (
         "who needs more is not cut off"
     )
 

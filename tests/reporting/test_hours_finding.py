@@ -10,11 +10,10 @@ import yaml
 
 from rightsizer.domain.account_finding import AccountFinding, AccountFindingCode
 from rightsizer.domain.endpoint import EndpointKind, Mode
-from rightsizer.domain.office_hours import parse_hours
+from rightsizer.domain.office_hours import ALWAYS_OPEN, parse_hours
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.render.rest_of_bill import is_worth_listing
 from rightsizer.reporting.hours_finding import (
-    ALWAYS_OPEN,
     HoursEvidence,
     evidence_days,
     hours_finding,

@@ -16,6 +16,8 @@ from rightsizer.errors import InputError
 
 HOURS_TAG = "rightsizer:hours"
 """The tag by which an owner names the hours in which the endpoint has to run."""
+ALWAYS_OPEN = "daily 00:00-24:00 UTC"
+"""The value by which an owner says no: the endpoint always runs, and nobody is asked about its hours again."""
 FALLBACK_TAG = "rightsizer:fallback-config"
 """The tag by which an owner names the configuration that starts where capacity lacks."""
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

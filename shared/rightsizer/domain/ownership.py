@@ -16,6 +16,7 @@ CONTROLLERS = (
     ("services.k8s.aws/", "ACK (Kubernetes)"),
     ("argocd.argoproj.io/", "Argo CD"),
     ("kustomize.toolkit.fluxcd.io/", "Flux"),
+    ("helm.toolkit.fluxcd.io/", "Flux"),
     ("sst:", "SST"),
 )
 """Prefixes of the tags by which these tell what they made from a manifest or an app, and put back (documentation of

@@ -14,7 +14,7 @@ from rightsizer.autoscaling.schedules import scheduled_counts
 from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointKind, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, Proposal, ProposalState
-from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 
 TERRAFORM = ("terraform", "opentofu")
 
@@ -170,15 +170,19 @@ def proposal_for(
 ) -> Proposal | None:
     """The proposal that follows from a recommendation, or None when the gate says silence or there is no option.
 
-    A shortage without an option is told as a proposal that nobody can approve, with what a person can do about it.
+    A shortage without an option, and a question to the owner about what no option mends, are told as proposals that
+    nobody can approve, with what a person can do about it.
 
     A gate of APPLY makes a proposal that the policy has approved already. In mode propose only a way back that an
     earlier approval permits has this gate (`gate.decide_restore`). It still needs `permission`: IAM would refuse the
     write otherwise, so a person is asked instead.
     """
     option = recommendation.chosen_option
-    if option is None and recommendation.is_short and recommendation.mode not in (Mode.OFF, Mode.REPORT):
-        return _shortage_proposal(recommendation, days, now)
+    if option is None and recommendation.mode not in (Mode.OFF, Mode.REPORT):
+        if recommendation.is_short:
+            return _told_proposal(recommendation, "shortage", shortage_instructions(recommendation), days, now)
+        if recommendation.finding is Finding.OVER_PROVISIONED and recommendation.gate is Gate.PROPOSE:
+            return _told_proposal(recommendation, "question", recommendation.gate_reason.sentence, days, now)
     if option is None or recommendation.gate is Gate.SILENT:
         return None
     permission = withhold_copies(recommendation, permission_for_option(option, permission))
@@ -203,9 +207,9 @@ def proposal_for(
     )
 
 
-def _shortage_proposal(recommendation: Recommendation, days: int, now: datetime) -> Proposal:
-    """A shortage for which there is no option, told once for the same configuration."""
-    parts = (recommendation.ref.arn, recommendation.fingerprint, "shortage")
+def _told_proposal(recommendation: Recommendation, what: str, enable: str, days: int, now: datetime) -> Proposal:
+    """A shortage or a question for which there is no option, told once for the same configuration."""
+    parts = (recommendation.ref.arn, recommendation.fingerprint, what)
     return Proposal(
         id="p-" + hashlib.sha256("|".join(parts).encode()).hexdigest()[:20],
         recommendation=recommendation,
@@ -213,7 +217,7 @@ def _shortage_proposal(recommendation: Recommendation, days: int, now: datetime)
         expires_at=now + timedelta(days=days),
         state=ProposalState.PENDING,
         approvable=False,
-        enable=shortage_instructions(recommendation),
+        enable=enable,
     )
 
 

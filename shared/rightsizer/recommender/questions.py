@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.hardware import is_scarce
-from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
+from rightsizer.domain.office_hours import ALWAYS_OPEN, FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.domain.reason import Code, Reason
@@ -19,7 +19,7 @@ from rightsizer.recommender.hourly_counts import replay_plan
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.options import Options, check_fleet, saving_share, test_candidate
 from rightsizer.recommender.priced_option import price_fleet, sized_slowdown
-from rightsizer.recommender.pricing import with_test_cost
+from rightsizer.recommender.pricing import monthly_cost, with_test_cost
 from rightsizer.recommender.shadow_test import (
     ShadowTestCandidate,
     choose_test,
@@ -107,13 +107,15 @@ def ask_about_test(
 
 
 def ask_about_unused_hours(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:
-    """The question whether it must run at all times, where nothing else is found. An approval begins nothing.
+    """The question whether it must run at all times, where nothing else is found. There is nothing to approve.
 
-    Not asked of what sleeps by its own queue, nor where its owner set hours.
+    Not asked of what sleeps by its own queue, nor where its owner set hours. What autoscaling adds works in other
+    hours: the cost counts the fewest that run. Of what a stack owns hours stop nothing, so that they are not named.
     """
     hours = [calls for calls in recommendation.hourly_requests if calls is not None]
     unused = hours.count(0) / max(len(hours), 1)
-    usd = float(context.usd_per_month) * unused
+    fewest = min(context.instances, min(context.reference_counts))
+    usd = float(monthly_cost(context.price, fewest)) * unused
     endpoint = context.endpoint
     keeps = recommendation.reason.code in (Code.ALREADY_RIGHT, Code.RISK_TOO_HIGH)
     nothing = keeps and recommendation.gate is Gate.SILENT and not recommendation.options
@@ -121,8 +123,11 @@ def ask_about_unused_hours(recommendation: Recommendation, context: EvaluationCo
     if not nothing or not many or endpoint.kind is not EndpointKind.REAL_TIME or HOURS_TAG in endpoint.tags:
         return recommendation
     seen = f"no request came in {100 * unused:.0f} % of its hours, which cost ${usd:,.0f} a month"
-    ways = f"set hours in which it runs (tag {HOURS_TAG}), or let a queue keep the calls (asynchronous inference)"
-    if is_scarce(context.runs.name):
+    queue, no = "let a queue keep the calls (asynchronous inference)", f"'{ALWAYS_OPEN}' says always: no more questions"
+    ways = f"set hours in which it runs (tag {HOURS_TAG}; {no}), or {queue}"
+    if endpoint.owned_by:
+        ways = f"remove it in those hours by {endpoint.owned_by}, which owns it, or {queue} (tag {HOURS_TAG}: {no})"
+    elif is_scarce(context.runs.name):
         ways += f"; {context.runs.name} may not be there again when it starts, so name what runs then ({FALLBACK_TAG})"
     verdict, why = ask_person(endpoint, Reason(Code.NEEDS_APPROVAL, f"nothing changes by itself: {ways}"))
     reason = Reason(Code.CHEAPER_OPTION, f"{seen}; no cheaper type serves the others")

@@ -156,8 +156,8 @@ def digest_item(line: DigestLine) -> str:
     """One proposal of a digest: ``chat-7b: saves $390 a month``."""
     money = sentences.monthly_price(abs(line.saving_usd_per_month))
     text = f"saves {money}" if line.saving_usd_per_month > 0 else "needs more"
-    if not line.saving_usd_per_month:  # nothing can be offered
-        text = "needs a decision"
+    if not line.saving_usd_per_month:  # nothing can be offered, be it a shortage or a question
+        text = "needs more or a decision"
     if line.saving_usd_per_month < 0:
         text += f", which costs {money}"
     if line.measured_usd_per_month is not None:

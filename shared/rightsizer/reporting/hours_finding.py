@@ -12,7 +12,7 @@ from rightsizer.domain.account_finding import LEAST_USD, AccountFinding, Account
 from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.environment import Environment, environment_of_tags
 from rightsizer.domain.hardware import is_scarce
-from rightsizer.domain.office_hours import FALLBACK_TAG, FIRST_LEAD, HOURS_TAG
+from rightsizer.domain.office_hours import ALWAYS_OPEN, FALLBACK_TAG, FIRST_LEAD, HOURS_TAG
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.price import CENT
 from rightsizer.domain.reason import Code, Reason, count
@@ -26,8 +26,6 @@ from rightsizer.reporting.hours_fit import (
     zone_of,
 )
 
-ALWAYS_OPEN = "daily 00:00-24:00 UTC"
-"""The value by which an owner says no: the endpoint always runs, and hours are not proposed again."""
 QUIET_SHARE = 0.15
 """Share of the hours without a request from which an endpoint is looked at: five hours of each night are more."""
 LEAST_SHARE = Decimal("0.10")
