@@ -32,6 +32,9 @@ def test_what_is_too_young_to_compare_weeks_grows_where_nearly_every_day_is_abov
     rising = [day(n, 10.0 * 1.1**n) for n in range(8)]
     assert weekly_growth(rising) == near(1.1**7)
     assert weekly_growth([*rising[:4], day(4, 10.0), *rising[5:]]) == near(1.1**7), "one holiday"
+    assert weekly_growth([day(n, 10.0 * 1.5**n) for n in range(6)]) == near(1.5**5), (
+        "not seven steps where five were seen"
+    )
     assert weekly_growth([day(n, 90.0 if n % 7 > 4 else 10.0) for n in range(8)]) == 1.0, "a weekend"
     assert weekly_growth(rising[:5]) == 1.0, "five days are four steps"
 

@@ -21,6 +21,13 @@ def test_one_day_with_a_long_queue_is_a_burst() -> None:
     assert judged(endpoint=ASYNC, usage={**QUEUE, "backlog": 1508, "days": 1}).finding is not Finding.UNDER_PROVISIONED
 
 
+def test_a_busy_queue_is_too_small_where_ten_requests_a_day_expire_on_two_days() -> None:
+    busy = {"latency_s": 12, "per_slot": 22, "gpu": 88, "memory": 60, "backlog": 8}
+    for lost, days, finding in ((10.1, 2, True), (9.9, 2, False), (10.1, 1, False)):
+        found = judged(endpoint=ASYNC, usage={**busy, "expired_per_day": lost, "days": days})
+        assert (found.finding is Finding.UNDER_PROVISIONED) is finding, (lost, days)
+
+
 def test_requests_that_wait_in_no_queue_of_sagemaker_are_no_backlog() -> None:
     plain = {**ASYNC, "kind": "real-time"}
     assert judged(endpoint=plain, usage={**QUEUE, "backlog": 1508}).finding is not Finding.UNDER_PROVISIONED

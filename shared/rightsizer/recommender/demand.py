@@ -188,7 +188,7 @@ def weekly_growth(days: Sequence[DailyUsage]) -> float:
 
     All but one of the last seven days grew by at least so much: one busy day is no growth, nor is a weekend. A day with
     gaps, or on two types, tells nothing. Too young for that, all but one of its days grew on the day before: no week
-    goes up so, and seven such steps make the week.
+    goes up so, and seven such steps make the week, though never more than was seen.
     """
     dates = Counter(usage.day for usage in days)
     whole = (d for d in days if dates[d.day] == 1 and d.requests.count(None) <= GAPS * SLOTS)
@@ -200,7 +200,7 @@ def weekly_growth(days: Sequence[DailyUsage]) -> float:
     else:
         before = ((day, calls.get(day - ONE_DAY, 0.0)) for day in calls)
         steps = sorted(calls[day] / yesterday for day, yesterday in before if yesterday > 0)
-        grew = steps[1] ** 7 if len(steps) >= GREW_ON else 1.0
+        grew = min(steps[1] ** 7, math.prod(steps)) if len(steps) >= GREW_ON else 1.0
     return grew if grew >= GROWS else 1.0
 
 

@@ -21,8 +21,8 @@ from rightsizer.recommender.slowdown import Ratio, allowed_gpu_slowdown, chance_
 QUEUE_S = 3600.0
 """Seconds of work before each instance from which a queue is too long: what one asynchronous request may take at most
 (SageMaker guide, Asynchronous inference); after six hours, by default, a request in the queue is lost."""
-QUEUE_DAYS = 2
-"""Days with such a queue, or with losses: one alone is a burst, which a queue is there for."""
+QUEUE_DAYS, LOST = 2, 10.0
+"""Days with such a queue, or with so many losses: one alone is a burst, which a queue is there for."""
 P95_LATE = 0.05
 """Share of the requests that may be late behind an objective for the p95."""
 FULL = 0.97
@@ -127,7 +127,7 @@ def _queue_reason(context: EvaluationContext) -> Reason | None:
     """A queue held more than an hour of work on several days, or a busy fleet let requests in it expire."""
     if EndpointKind.ASYNC not in context.endpoint.kinds:
         return None
-    lost, runs = [d.expired for d in context.days if d.expired], max(context.instances, 1.0) * context.workers
+    lost, runs = [d.expired for d in context.days if d.expired >= LOST], max(context.instances, 1.0) * context.workers
     busy = context.demand.load.peak_rate * context.latency.mean_s / runs
     if len(lost) >= QUEUE_DAYS and busy > context.policy.rho_one:
         text = f"{sum(lost):,.0f} requests expired in its queue before an instance took them, on {len(lost)} days"
