@@ -107,7 +107,8 @@ def test_copies_that_hold_instances_until_their_owner_takes_a_step_are_told_and_
     told = tell_of_copies(quiet, where)
     assert (told.finding, told.gate, told.options) == (Finding.OVER_PROVISIONED, Gate.PROPOSE, ())
     line = "rightsizer components chat --scale-in consolidation --region us-east-1"
-    assert told.reason.sentence.endswith(f"first let copies move together: {line}")
+    assert told.reason.sentence == "its component copies hold more instances than they need"
+    assert told.gate_reason.sentence.endswith(f"first let copies move together: {line}")
     kept = replace(judged(parts, endpoint(4, 4)), finding=Finding.OPTIMIZED)
     assert tell_of_copies(kept, endpoint(4, 4)) == kept, "the owner's minimum is the owner's word"
 

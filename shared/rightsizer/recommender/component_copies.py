@@ -140,7 +140,8 @@ def tell_of_copies(recommendation: Recommendation, endpoint: Endpoint) -> Recomm
     if first is None or recommendation.finding is not Finding.OPTIMIZED or recommendation.options:
         return recommendation
     verdict, why = ask_person(endpoint, first)
-    return replace(recommendation, finding=Finding.OVER_PROVISIONED, reason=first, gate=verdict, gate_reason=why)
+    held = Reason(Code.CHEAPER_OPTION, "its component copies hold more instances than they need")
+    return replace(recommendation, finding=Finding.OVER_PROVISIONED, reason=held, gate=verdict, gate_reason=why)
 
 
 def _excluded(recommendation: Recommendation, why: Reason) -> Excluded:
