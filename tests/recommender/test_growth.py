@@ -58,6 +58,12 @@ def test_no_cooldown_silences_growth() -> None:
     assert judged(history=[row]).gate is Gate.APPLY
 
 
+def test_requests_that_fail_keep_no_growth_from_being_applied() -> None:
+    """Growth is to mend them; a change that saves would be asked about first."""
+    found = judged(usage={"errors_per_hour": 300})
+    assert (found.finding, found.gate) == (Finding.UNDER_PROVISIONED, Gate.APPLY)
+
+
 def test_growth_that_went_back_for_how_it_served_is_not_applied_again_by_itself() -> None:
     row = {"days_ago": 3, "from": "ml.g6.xlarge", "to": "ml.g6.xlarge", "from_count": 1, "to_count": 2}
     found = judged(history=[{**row, "ended": "rolled-back", "failure": "errors"}])

@@ -153,17 +153,23 @@ def test_a_type_that_is_likely_to_be_fast_enough_is_asked_about_with_its_test() 
 
 
 def asked_of_unused_hours(
-    usd: str, instances: float, counts: tuple[int, ...], tags: dict[str, str], hours: int = 336
+    usd: str,
+    instances: float,
+    counts: tuple[int, ...],
+    tags: dict[str, str],
+    hours: int = 336,
+    calls: tuple[float, ...] = (0.0, 0.0, 9.0),
+    kind: EndpointKind = EndpointKind.REAL_TIME,
 ) -> Recommendation:
     """The question about an endpoint that nobody calls in two of three hours, at this price an hour of an instance."""
-    endpoint = SimpleNamespace(kind=EndpointKind.REAL_TIME, tags=tags, owned_by="", mode=Mode.AUTO)
+    endpoint = SimpleNamespace(kind=kind, tags=tags, owned_by="", mode=Mode.AUTO)
     runs, price = SimpleNamespace(name="ml.g5.48xlarge"), samples.price("ml.g5.48xlarge", usd)
     context = SimpleNamespace(endpoint=endpoint, runs=runs, price=price, instances=instances, reference_counts=counts)
     quiet = Reason(Code.ALREADY_RIGHT, "already right")
     kept = samples.recommendation(
         options=(), finding=Finding.OPTIMIZED, reason=quiet, gate=Gate.SILENT, gate_reason=quiet
     )
-    kept = replace(kept, hourly_requests=((0.0, 0.0, 9.0) * hours)[:hours])
+    kept = replace(kept, hourly_requests=(calls * hours)[:hours])
     return questions.ask_about_unused_hours(kept, cast("EvaluationContext", context))
 
 
@@ -175,6 +181,8 @@ def test_unused_hours_are_asked_about_from_two_thousand_dollars_and_a_week_of_ho
         asked_of_unused_hours("4", 1.0, (1,) * 24, {}),
         asked_of_unused_hours("5", 1.0, (1,) * 24, {}, hours=167),
         asked_of_unused_hours("5", 1.0, (1,) * 24, {"rightsizer:hours": "daily 00:00-24:00 UTC"}),
+        asked_of_unused_hours("50", 1.0, (1,) * 24, {}, calls=(0.0, 9.0, 9.0)),
+        asked_of_unused_hours("5", 1.0, (1,) * 24, {}, kind=EndpointKind.ASYNC),
     ):
         assert (silent.finding, silent.gate) == (Finding.OPTIMIZED, Gate.SILENT)
 
