@@ -261,10 +261,6 @@ def _remember_params(params: dict[str, Any], **_: Any) -> None:
     _request.params = dict(params)
 
 
-REFUSED = "https://refused.invalid/"
-"""An address that no simulated service answers to."""
-
-
 def _make_api_call(client: Any, operation: str, params: dict[str, Any]) -> Any:
     """A request of a client: on the short way where there is one, else as botocore makes it."""
     found = _short_way(client, operation, params)
