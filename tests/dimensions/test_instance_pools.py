@@ -16,7 +16,7 @@ def test_a_pool_names_the_new_type_first_and_costs_what_today_costs_while_the_fa
     assert chosen is not None
     assert pool.target.pools == (chosen.target.instance_type, "ml.g6e.xlarge")
     assert pool.saving_usd_per_month == chosen.saving_usd_per_month
-    assert f"USD {found.usd_per_month}" in pool.facts["while the fallback serves"]
+    assert f"USD {found.usd_per_month:,.2f}" in pool.facts["while the fallback serves"]
     assert "InstancePools" in pool.client_change
 
 

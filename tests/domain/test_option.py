@@ -37,5 +37,11 @@ def test_a_lost_availability_zone_is_a_risk_and_no_performance_risk() -> None:
     assert (two.performance_risk, two.leaves_one_zone) == (Risk.LOW, False)
 
 
+def test_a_fleet_by_the_hour_names_its_least_and_its_most() -> None:
+    night, day = (1,) * 12, (3,) * 12
+    assert fleet(Target("ml.g5.xlarge", 3, hourly_counts=night + day)) == "1 to 3 × ml.g5.xlarge by the hour"
+    assert fleet(Target("ml.g5.xlarge", 3, hourly_counts=day * 2)) == "3 × ml.g5.xlarge by the hour"
+
+
 def test_a_fleet_without_a_type_is_serverless() -> None:
     assert [fleet(Target("ml.g5.xlarge", 2)), fleet(Target("", 0))] == ["2 × ml.g5.xlarge", "serverless"]

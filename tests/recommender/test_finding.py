@@ -59,6 +59,11 @@ def test_without_gpu_metrics_nothing_is_judged_() -> None:
     sentence = "no GPU utilisation was published in 2.0 days; low use cannot be told from no data"
     wanted = (Code.NO_GPU_METRICS, sentence)
     assert words(too_little_data_reason(endpoint(), blind, POLICY)) == wanted
+    hardware = kit.catalogue(kit.OTHERS).find("ml.inf2.xlarge")
+    assert hardware is not None
+    chip = hardware.accelerator
+    why = "CloudWatch publishes no utilisation of the Inferentia2 chip, so low use cannot be seen"
+    assert words(too_little_data_reason(endpoint(), blind, POLICY, chip)) == (Code.NO_GPU_METRICS, why)
 
 
 def test_half_a_day_of_datapoints_is_the_least() -> None:

@@ -65,3 +65,25 @@ def test_a_lack_of_last_month_is_forgotten() -> None:
 def test_a_change_that_was_served_still_rests_before_another_type() -> None:
     served = replace(lacked(types(judged())[0], 1), ended=PastEnd.ROLLED_BACK, failure="alarm")
     assert judged(Mode.AUTO, served).gate is not Gate.APPLY
+
+
+def test_a_type_that_stands_in_is_not_ruled_out_as_well() -> None:
+    """The same GPU on a smaller host is dearer than what is chosen, and serves where that has no capacity."""
+    known = ("ml.g6e.2xlarge", "ml.g5.2xlarge", "ml.g6e.xlarge")
+    prices = kit.prices(without=[name for name in kit.TYPES if name not in known])
+    runs = kit.endpoint("ml.g6e.2xlarge", 1, mode=Mode.AUTO)
+    found = judge(runs, [kit.window(kit.steady())], prices, kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert types(found)[:2] == ["ml.g5.2xlarge", "ml.g6e.xlarge"]
+    assert "ml.g6e.xlarge" not in {out.instance_type for out in found.excluded}
+    asked = judge(
+        replace(runs, mode=Mode.PROPOSE),
+        [kit.window(kit.steady())],
+        prices,
+        kit.catalogue(),
+        {},
+        History(),
+        Policy(),
+        kit.NOW,
+    )
+    (dearer,) = (out.reason for out in asked.excluded if out.instance_type == "ml.g6e.xlarge")
+    assert (dearer.code, types(asked)[0]) == (Code.DEARER_THAN_OFFERED, "ml.g5.2xlarge")

@@ -44,7 +44,7 @@ def test_another_type_carries_what_was_reckoned_of_it() -> None:
     assert (found.usd_per_month, found.saving_usd_per_month) == (Decimal(1000), Decimal(500))
     assert (found.switch_usd, found.payback_days) == (Decimal(10), 0.6)
     assert (found.risks, found.risk) == (RISKS, Risk.HIGH)
-    assert (found.confidence, found.p95_s, found.effort) == (9.88, None, Effort.LOW)
+    assert (found.confidence, found.p95_s, found.effort) == (9.876, None, Effort.LOW)
     assert (found.in_place, found.restart_needed, found.rollback_possible) == (True, True, True)
     assert (found.client_change, found.notes, found.not_checked, found.restores) == ("", (), ("that",), False)
     assert found.facts == {"a": "b", "break-even": "as dear as today at 1.50 times the planned instance hours"}

@@ -140,7 +140,8 @@ def test_the_id_of_its_proposal_follows_the_policy_and_not_its_target() -> None:
 
 def test_the_person_reads_why_this_metric_and_what_the_replay_assumed() -> None:
     option = first(by_day(runs()))
-    assert any("by target tracking on SageMakerVariantInvocationsPerInstance at" in note for note in option.notes)
+    note = next(note for note in option.notes if note.startswith("why target tracking on SageMakerVariantInvocations"))
+    assert note.endswith(": it follows the mean load of a minute, as the replay of past days does")
     assert any("ten minutes after the load" in left for left in option.not_checked)
 
 

@@ -55,6 +55,8 @@ def test_a_person_is_asked_first_about_a_low_risk_that_saves_at_least_half() -> 
     assert found.gate is Gate.PROPOSE
     assert (chosen(found).target.instance_count, chosen(found).risk <= Risk.LOW) == (2, True)
     assert found.options[1].risks[RiskResource.AVAILABILITY] is Risk.MEDIUM
+    assert chosen(found).notes[-1].endswith("; it is in one Availability Zone only")
+    assert "(instance" not in chosen(found).notes[-1], "a count alone needs no word for its kind"
 
 
 def _one(mode: Mode) -> tuple[Endpoint, list[MetricWindow]]:

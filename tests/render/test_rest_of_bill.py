@@ -25,7 +25,7 @@ POOLS = AccountFinding(
 RIGHT = AccountFinding(
     AccountFindingCode.SERVERLESS, "chat is right", Decimal(0), "leave it", endpoint="chat", owner="search"
 )
-REFUSED = replace(RIGHT, what="no office hours are proposed for chat", evidence={"reason": "too-few-days"})
+REFUSED = replace(RIGHT, what="no office hours for chat: too young", evidence={"reason": "too-few-days"})
 UNPRICED = replace(RIGHT, what="chat works", usd_per_month=None)
 
 
@@ -60,6 +60,7 @@ def test_a_list_leaves_figures_out_but_the_break_even_and_shows_five_items() -> 
 def test_one_endpoint_is_told_everything_that_it_is_right_too() -> None:
     assert rest_of_bill.listed_lines([RIGHT]) == []
     assert rest_of_bill.lines(RIGHT) == ["chat is right: nothing to save", "  advice: leave it"]
+    assert rest_of_bill.lines(REFUSED) == ["no office hours for chat: too young: nothing is proposed"]
     assert rest_of_bill.lines(POOLS)[-1] == "  not checked: why they wait"
 
 

@@ -65,7 +65,7 @@ def metric_reason(metric: str) -> str:
     """Why that metric was chosen."""
     if metric == CONCURRENT:
         return "requests are too long to be counted by the minute, and it reacts within ten seconds"
-    return "it is the mean load of a minute, as the replay follows it; concurrent requests have a maximum and no mean"
+    return "it follows the mean load of a minute, as the replay of past days does"
 
 
 def _cut(value: float) -> float:

@@ -240,7 +240,9 @@ def is_against(code: Code, *, answered: bool) -> bool:
     match code:
         case Code.SAFE_TO_APPLY | Code.ALREADY_RIGHT | Code.IDLE:
             return False
-        case Code.SAVING_TOO_SMALL | Code.NOT_CHEAPER | Code.COMMITTED | Code.PAYBACK_TOO_LONG | Code.NO_PRICE:
+        case Code.SAVING_TOO_SMALL | Code.NOT_CHEAPER | Code.DEARER_THAN_OFFERED | Code.NO_PRICE:
+            return False  # it saves less than was thought, and harms nobody
+        case Code.COMMITTED | Code.PAYBACK_TOO_LONG:
             return False  # it saves less than was thought, and harms nobody
         case Code.COOLDOWN | Code.ALREADY_SEEN | Code.EVALUATED_RECENTLY:
             return False  # preflight keeps the rest between two changes by itself

@@ -96,7 +96,10 @@ def pool_option(best: Option, now: tuple[str, int], now_usd: Decimal) -> Option:
         notes=(f"{pools[0]} first; {pools[1]} only where that has no capacity",),
         test_hours=None,
         policy_changes=(),
-        facts={"while the fallback serves": f"USD {now_usd} per month, as today", "break-even": "from the first hour"},
+        facts={
+            "while the fallback serves": f"USD {now_usd:,.2f} per month, as today",
+            "break-even": "from the first hour",
+        },
         not_checked=(
             *best.not_checked,
             "whether AWS changes this endpoint to pools in place; routing to least outstanding requests may be needed",

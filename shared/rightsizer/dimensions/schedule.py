@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.schedule import HOURS, WEEKDAYS, days_text, week_of
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, days_text, span_text, week_of
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -26,12 +25,11 @@ class Schedule(Addable):
         """``run 1 to 3 instances of ml.g5.xlarge by the hour of the day``, or of the week by classes."""
         week, classes = option.target.week_counts, option.target.day_counts
         noun = "instance" if max(week) == 1 else "instances"
-        runs = f"run {_span(week)} {noun} of {option.target.instance_type} by the hour of the"
+        runs = f"run {span_text(week)} {noun} of {option.target.instance_type} by the hour of the"
         if not classes:
             return f"{runs} day"
-        return (
-            f"{runs} week ({', '.join(f'{days_text(counts.weekdays)} {_span(counts.counts)}' for counts in classes)})"
-        )
+        each = (f"{days_text(counts.weekdays)} {span_text(counts.counts)}" for counts in classes)
+        return f"{runs} week ({', '.join(each)})"
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """Counts by the hour in UTC, of the day or of the week, set without a deployment."""
@@ -73,8 +71,3 @@ class Schedule(Addable):
         if context.endpoint.scaling:
             return Reason(Code.AUTOSCALED, "counts by the hour would fight with autoscaling")
         return even_hours_reason(context)
-
-
-def _span(counts: Sequence[int]) -> str:
-    """``1 to 3``, or ``1`` where all are alike."""
-    return f"{min(counts)} to {max(counts)}" if max(counts) > min(counts) else f"{max(counts)}"

@@ -122,7 +122,9 @@ def serverless_option(gigabytes: int, seconds: float, price: Price, bill: Bill, 
         effort=Effort.HIGH,
         client_change=SERVERLESS_CALLERS,
         notes=(f"{gigabytes} GB for {seconds:.0f} s of requests a month, priced by the GB-second",),
-        facts={"break-even": f"as dear as today at {ratio:.2f} times the seconds of requests"},
+        facts={
+            "break-even": f"as dear as today at {ratio:,.{0 if ratio >= 100 else 2}f} times the seconds of requests"
+        },
         not_checked=(
             "whether the model runs without CUDA, and how fast: slower requests are billed for longer",
             "how long it takes to start after a pause",

@@ -14,7 +14,7 @@ from rightsizer.domain.checks import not_empty
 from rightsizer.domain.endpoint import EndpointKind, PolicyChange
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts, span_text
 from rightsizer.domain.slowdown import Promise
 from rightsizer.errors import InputError
 
@@ -201,9 +201,24 @@ def changed_types(target: Target) -> tuple[str, ...]:
 
 
 def fleet(target: Target) -> str:
-    """``2 × ml.g5.xlarge``, ``1 to 4 × ml.g5.xlarge`` where target tracking is added; serverless has no type."""
-    count = f"{target.minimum} to {target.maximum}" if target.metric else f"{target.instance_count}"
-    return f"{count} × {target.instance_type}" if target.instance_type else "serverless"
+    """``2 × ml.g5.xlarge``; ``1 to 4 × ml.g5.xlarge`` with target tracking; ``2 to 3 × ml.g5.xlarge by the hour``.
+
+    Serverless has no type.
+    """
+    if not target.instance_type:
+        return "serverless"
+    if target.metric:
+        return f"{target.minimum} to {target.maximum} × {target.instance_type}"
+    if target.hourly_counts or target.day_counts:
+        return f"{span_text(target.week_counts)} × {target.instance_type} by the hour"
+    return f"{target.instance_count} × {target.instance_type}"
+
+
+def fleet_and_kind(option: "Option") -> str:
+    """The fleet, and what it alone does not show: ``1 to 4 × ml.g5.xlarge (autoscaling)``."""
+    plain = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT, OptionKind.SCHEDULE)
+    words = "" if option.kind in plain else f" ({option.kind.value.replace('-', ' ')})"
+    return f"{fleet(option.target)}{words}"
 
 
 NEVER = 1e6
@@ -386,7 +401,7 @@ def new_option(
         payback_days=money.payback_days,
         risks=risks,
         risk=max(risks.values(), default=Risk.VERY_LOW),
-        confidence=round(confidence, 2),
+        confidence=round(confidence, 4),
         effort=effort,
         restart_needed=restarts,
         rollback_possible=keeps,

@@ -99,6 +99,7 @@ class Code(StrEnum):
     COMPUTE_CAPABILITY_TOO_OLD = "compute-capability-too-old"
     NO_QUOTA = "no-quota"
     NOT_CHEAPER = "not-cheaper"
+    DEARER_THAN_OFFERED = "dearer-than-offered"
     NOT_APPLICABLE = "not-applicable"
     NEEDS_PARTNERS = "needs-partners"
     # decision

@@ -28,6 +28,11 @@ def days_text(weekdays: Iterable[int]) -> str:
     return f"{WEEKDAYS[starts[0]]}-{WEEKDAYS[(starts[0] + len(days) - 1) % 7]}"
 
 
+def span_text(counts: Sequence[int]) -> str:
+    """``1 to 3``, or ``1`` where all counts are alike."""
+    return f"{min(counts)} to {max(counts)}" if max(counts) > min(counts) else f"{max(counts)}"
+
+
 def week_of(classes: Sequence[DayCounts]) -> tuple[int, ...] | None:
     """168 counts from Monday 00:00 UTC; None where a day is missing, is there twice, or has not 24 counts."""
     by_day = {day: counts.counts for counts in classes for day in counts.weekdays}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Target, fleet
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Target, fleet, fleet_and_kind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.context import EvaluationContext
@@ -206,25 +206,27 @@ def _apply_gate(
     test_candidates = tuple(with_test(u, context.policy.risk_propose) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{fleet(best.target)}{_kind_words(best.kind)} can serve the same load for"
+        f"{fleet_and_kind(best)} can serve the same load for"
         f" ${best.usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}{_unused_gpus(context)}"
         f"{silence_text(context.demand)}",
     )
+    sure = sure if verdict is not Gate.APPLY else tuple(_mark_stand_ins(context, sure, options))
     found = replace(
         base,
         finding=_finding(options, context, best) if small else Finding.OVER_PROVISIONED,
         reason=small or reason,
-        options=(*(sure if verdict is not Gate.APPLY else _mark_stand_ins(context, sure, options)), *test_candidates),
+        options=(*sure, *test_candidates),
+        excluded=_without_offered(base.excluded, sure),
         gate=verdict,
         gate_reason=why,
     )
     return _with_replay(found, context)
 
 
-def _kind_words(kind: OptionKind) -> str:
-    """What the fleet alone does not show; empty for another type or count."""
-    plain = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT)
-    return "" if kind in plain else f" ({kind.value.replace('-', ' ')})"
+def _without_offered(excluded: Sequence[Excluded], options: Sequence[Option]) -> tuple[Excluded, ...]:
+    """What was ruled out, but for dearer types that stand among the options all the same, to stand in."""
+    offered = {option.target.instance_type for option in options}
+    return tuple(e for e in excluded if e.reason.code is not Code.DEARER_THAN_OFFERED or e.instance_type not in offered)
 
 
 def _grow_our_fleet(base: Recommendation, context: EvaluationContext, best: Option) -> Recommendation:
@@ -248,7 +250,7 @@ def _grow_our_fleet(base: Recommendation, context: EvaluationContext, best: Opti
 
 def _with_rest(back: Recommendation, rest: Option, why: Reason) -> Recommendation:
     """The owner's fleet that comes back, with the larger one behind it that a person is asked about."""
-    note = f"a first step: the load needs {fleet(rest.target)}{_kind_words(rest.kind)}; {why.sentence}"
+    note = f"a first step: the load needs {fleet_and_kind(rest)}; {why.sentence}"
     first = tuple(replace(option, notes=(*option.notes, note)) for option in back.options)
     return replace(back, options=(*first, rest))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed, RefusedShares
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.hardware import Accelerator, InstanceType
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason, seconds_text
@@ -28,8 +28,14 @@ IDLE_GPU_MEAN = 0.05
 """Mean share of a GPU up to which work without any request is a blink; an assumption."""
 
 
-def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
-    """Why the datapoints do not allow a recommendation, or None. Missing is unknown, never idle (law 1)."""
+def too_little_data_reason(
+    endpoint: Endpoint, demand: Demand, policy: Policy, chip: Accelerator | None = None
+) -> Reason | None:
+    """Why the datapoints do not allow a recommendation, or None. Missing is unknown, never idle (law 1).
+
+    `chip` is the accelerator of its instances. CloudWatch shows the use of GPUs, and nothing of a chip by AWS
+    (SageMaker guide, monitoring with CloudWatch).
+    """
     if endpoint.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
     if demand.gpu_mean is None:
@@ -37,7 +43,9 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
             return None  # CloudWatch shows nothing of an Inferentia or Trainium chip; that nobody calls it is known
         return Reason(
             Code.NO_GPU_METRICS,
-            f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
+            f"CloudWatch publishes no utilisation of the {chip.model} chip, so low use cannot be seen"
+            if chip is not None and chip.vendor == "AWS"
+            else f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
         )
     if demand.uncounted and demand.requests <= 0 and EndpointKind.ASYNC not in endpoint.kinds:
         text = "requests were answered (ModelLatency was published), and CloudWatch has no count of them (Invocations)"

@@ -84,8 +84,10 @@ def recommend_without_latency(
     Too early to call it idle, and no reason to wait: whoever comes first wakes it, as its owner has agreed to.
     """
     text = f"no latency was published for {count(round(demand.requests), 'request')}"
-    if demand.requests <= 0 and (works := unexplained_work(demand, inputs.policy)):
-        text = f"nobody called it in {demand.days:.1f} days, and it is not known {works}"
+    if demand.requests <= 0:
+        works = unexplained_work(demand, inputs.policy)
+        rest = f"and it is not known {works}" if works else f"and {inputs.policy.idle_days} such days make it idle"
+        text = f"nobody called it in {demand.days:.1f} days, {rest}"
     reason = Reason(Code.TOO_FEW_REQUESTS, text)
     idle_time = _first_scale_to_zero(days, demand, endpoint, inputs)
     used = Excluded(price.instance_type, delete_refusal(endpoint, demand, inputs.policy), OptionKind.DELETE)

@@ -113,7 +113,7 @@ def _dearer_size(candidate: CandidateType) -> Excluded:
     """Why a smaller size of what runs is not looked at: something else is cheaper, whatever its fleet would be."""
     text = f"{candidate.hardware.name}, the same GPU in a smaller size, would cost at least"
     text += f" ${candidate.least_usd:,.0f} a month, and what is offered costs less"
-    return Excluded(candidate.hardware.name, Reason(Code.NOT_CHEAPER, text))
+    return Excluded(candidate.hardware.name, Reason(Code.DEARER_THAN_OFFERED, text))
 
 
 def stand_ins(context: EvaluationContext, options: Options) -> Iterator[Option]:

@@ -183,7 +183,8 @@ def sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> floa
 
 def _growth_text(context: EvaluationContext, candidate: CandidateType) -> str:
     if not was_test_skipped(context, candidate):
-        return f"{candidate.ratio.bound:.2f}-fold, {context.allowed_slowdown:.2f}-fold is allowed"
+        falls = " (it falls)" if candidate.ratio.bound < 1 else ""
+        return f"{candidate.ratio.bound:.2f}-fold{falls}, {context.allowed_slowdown:.2f}-fold is allowed"
     middle = f"{candidate.ratio.mid:.2f}-fold most likely, {context.allowed_slowdown:.2f}-fold is allowed"
     if candidate.speed.source.is_measured:
         worst = f"{context.worst_slowdown:.2f}-fold is bearable for a day"

@@ -193,7 +193,7 @@ def _recommend(
         finding=Finding.OPTIMIZED,
         not_checked=not_checked_sentences(demand, days),
     )
-    little = too_little_data_reason(endpoint, demand, policy)
+    little = too_little_data_reason(endpoint, demand, policy, hardware.accelerator)
     if little is not None:
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
     quiet = idle_reason(endpoint, demand, policy)

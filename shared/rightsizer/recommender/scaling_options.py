@@ -145,8 +145,7 @@ def tracked_target(context: EvaluationContext, target: Target, fleet: Fleet) -> 
     if isinstance(found, Reason):
         return target, ()
     target = replace(target, metric=found[0], target_value=found[1])
-    bounds = f"scale between {target.minimum} and {target.maximum} instances by {target_text(target)}"
-    return target, (f"{bounds}: {metric_reason(found[0])}",)
+    return target, (f"why {target_text(target)}: {metric_reason(found[0])}",)
 
 
 def _metric_of(context: EvaluationContext, fleet: Fleet) -> tuple[str, float] | Reason:

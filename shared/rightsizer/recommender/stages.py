@@ -9,7 +9,7 @@ from rightsizer.autoscaling import policies
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import InstanceType, is_scarce
 from rightsizer.domain.history import PastChange, PastEnd
-from rightsizer.domain.option import Option, OptionKind, fleet
+from rightsizer.domain.option import Option, OptionKind, fleet_and_kind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.recommender.candidates import CandidateType, check_candidate
@@ -125,9 +125,11 @@ def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tup
         return tuple(sure)
     step = in_order(context, allowed)[0]
     more = best.saving_usd_per_month - step.saving_usd_per_month
-    rest = f"{fleet(best.target)} ({best.kind.value}) would save ${more:,.2f} a month more"
+    rest = f"{fleet_and_kind(best)} would save ${more:,.2f} a month more"
     if context.endpoint.mode is not Mode.AUTO:
-        why = Reason(Code.RISK_TOO_HIGH, f"its risk is {int(best.risk)} of 4")
+        lone = best.leaves_one_zone and best.performance_risk <= context.policy.risk_apply
+        text = "it is in one Availability Zone only" if lone else f"its risk is {int(best.risk)} of 4"
+        why = Reason(Code.RISK_TOO_HIGH, text)
     later = f"a first step: {rest}; {why.sentence}"
     kept = (o for o in sure if o != step)
     return (replace(step, notes=(*step.notes, later)), *kept)

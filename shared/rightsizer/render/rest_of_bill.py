@@ -22,11 +22,20 @@ def amount(finding: AccountFinding) -> str:
         return "saving not known"
     if finding.usd_per_month > 0:
         return f"saves USD {finding.usd_per_month:,.2f} a month"
-    return "nothing is proposed" if "reason" in finding.evidence else "nothing to save"
+    return "nothing is proposed" if _is_refused(finding) else "nothing to save"
+
+
+def _is_refused(finding: AccountFinding) -> bool:
+    return finding.usd_per_month == 0 and "reason" in finding.evidence
 
 
 def lines(finding: AccountFinding) -> list[str]:
-    """One finding as lines: what and how much, what to do, its figures, its items, what was not checked."""
+    """One finding as lines: what and how much, what to do, its figures, its items, what was not checked.
+
+    One line where nothing is proposed: its reason stands in it.
+    """
+    if _is_refused(finding):
+        return [f"{finding.what}: {amount(finding)}"]
     return [
         *_head_lines(finding),
         *(f"  {name}: {text}" for name, text in finding.evidence.items()),

@@ -126,7 +126,7 @@ def _refused(recommendation: Recommendation, why: Reason) -> AccountFinding:
     """A finding that saves nothing; only `explain` and JSON tell it."""
     return AccountFinding(
         AccountFindingCode.OFFICE_HOURS,
-        f"no office hours are proposed for {recommendation.ref.name}: {why.sentence}",
+        f"no office hours for {recommendation.ref.name}: {why.sentence}",
         Decimal(0),
         "none",
         endpoint=recommendation.ref.name,
