@@ -83,7 +83,7 @@ def fill(box: Sandbox, one: Words, seed: int) -> None:
     """An endpoint with its tags, its autoscaling and its past."""
     kind = one.get("type", "none")
     setup: dict[str, Any] = {key: one[key] for key in ("asynchronous", "serverless", "pools", "model") if key in one}
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = dict(one.get("config", {}))
     if one.get("gpus", {}).get("each"):
         extra["MetricsConfig"] = {"EnableEnhancedMetrics": True, "EnableDetailedObservability": False}
     if "shadow" in one:
@@ -150,6 +150,13 @@ def _variant(model: str, name: str, kind: str, count: int = 1, weight: float = 1
 
 
 def _autoscale(box: Sandbox, one: Words) -> None:
+    for part in one.get("components", {}).get("each", ()):
+        if "scaled" in part:
+            low, high = part["scaled"]
+            box.client("application-autoscaling").register_scalable_target(
+                ServiceNamespace="sagemaker", ResourceId=f"inference-component/{part['name']}",
+                ScalableDimension="sagemaker:inference-component:DesiredCopyCount", MinCapacity=low, MaxCapacity=high,
+            )  # fmt: skip
     if "autoscale" not in one:
         return
     given = one["autoscale"]
@@ -171,7 +178,7 @@ def _autoscale(box: Sandbox, one: Words) -> None:
         box.client("application-autoscaling").register_scalable_target(
             ServiceNamespace="sagemaker", ResourceId=f"endpoint/{one['name']}/variant/AllTraffic",
             ScalableDimension="sagemaker:variant:DesiredInstanceCount",
-            SuspendedState={"DynamicScalingInSuspended": True},
+            SuspendedState={f"DynamicScaling{'Out' if given['suspended'] == 'out' else 'In'}Suspended": True},
         )  # fmt: skip
 
 
