@@ -136,7 +136,7 @@ REFUSED_OF_VARIANT = {
 
 
 def uncarried_fields(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """Paths of the fields of a configuration that a copy of it would lose: nothing here knows how to carry them."""
+    """Paths of the fields that a copy of the configuration would lose, since the program cannot carry one."""
     known = CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT)
     found = [key for key, value in body.items() if key not in CARRIED | OUTPUT_ONLY and not is_unset(value)]
     for variant in body.get("ProductionVariants") or ():
