@@ -129,6 +129,8 @@ def told(components: Sequence[Component | UnreadComponent], of: Endpoint, **give
     inputs = AccountInputs(kit.prices(), kit.catalogue(), given.get("quotas", {}), History(), Policy(), kit.NOW)
     right = replace(empty_recommendation(of, inputs, Reason(Code.ALREADY_RIGHT, "right")), finding=Finding.OPTIMIZED)
     found = with_components(right, of, tuple(components), inputs)
+    if "option" in given:
+        found = replace(found, options=(given["option"],), gate_reason=Reason(given["why"], "not now"))
     return tell_of_held_instances(found, of, tuple(components), inputs)
 
 
@@ -155,6 +157,13 @@ def test_a_minimum_of_managed_scaling_that_keeps_an_instance_too_many_is_told_an
     assert told(parts, replace(endpoint(2, 2), mode=Mode.REPORT)).gate is Gate.SILENT
 
 
+def test_an_option_that_saves_too_little_does_not_keep_the_question_about_held_instances_away() -> None:
+    parts = [component("a", 2, load(gpu=0.3, concurrency=1.2), **QUARTER)]
+    found = told(parts, endpoint(2, 2), option=fleet(), why=Code.SAVING_TOO_SMALL)
+    assert (found.gate, found.options, found.excluded[-1].dimension) == (Gate.PROPOSE, (), OptionKind.INSTANCE_COUNT)
+    assert told(parts, endpoint(2, 2), option=fleet(), why=Code.COOLDOWN).gate is Gate.SILENT
+
+
 def large(count: int = 2) -> Endpoint:
     made = endpoint(count)
     return replace(made, variants=(replace(made.variants[0], instance_type="ml.g5.12xlarge"),))
@@ -176,6 +185,8 @@ def test_a_small_component_that_keeps_a_large_instance_of_its_own_is_asked_about
         " $4,148 a month less"
     )
     assert "move small to an endpoint of its own" in found.gate_reason.sentence
+    both = told([whole, small, component("tiny", 1, usage=load(gpu=0.04), **gpus(1))], large())
+    assert both.reason.sentence.startswith("small and tiny alone keep 1 instance of 2 × ml.g5.12xlarge running: on 2 ×")
     elsewhere = told([whole, small], large(), quotas={"ml.g5.xlarge": 0})
     assert "1 × ml.g5.2xlarge" in elsewhere.reason.sentence
 
