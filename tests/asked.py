@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import sys
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatch
@@ -20,6 +21,8 @@ import yaml
 from rightsizer import bootstrap
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
+from sandbox.cloudwatch.store import Block
+from sandbox.sagemaker.load import INVOCATIONS
 from sandbox.template import QUICK
 from tests.asked_traffic import NOW, PERIOD, Past, Words
 
@@ -83,7 +86,7 @@ def fill(box: Sandbox, one: Words, seed: int) -> None:
     """An endpoint with its tags, its autoscaling and its past."""
     kind = one.get("type", "none")
     setup: dict[str, Any] = {key: one[key] for key in ("asynchronous", "serverless", "pools", "model") if key in one}
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = dict(one.get("config", {}))
     if one.get("gpus", {}).get("each"):
         extra["MetricsConfig"] = {"EnableEnhancedMetrics": True, "EnableDetailedObservability": False}
     if "shadow" in one:
@@ -150,6 +153,9 @@ def _variant(model: str, name: str, kind: str, count: int = 1, weight: float = 1
 
 
 def _autoscale(box: Sandbox, one: Words) -> None:
+    for part in one.get("components", {}).get("each", ()):
+        if "scaled" in part:
+            _autoscale_copies(box, part)
     if "autoscale" not in one:
         return
     given = one["autoscale"]
@@ -171,8 +177,27 @@ def _autoscale(box: Sandbox, one: Words) -> None:
         box.client("application-autoscaling").register_scalable_target(
             ServiceNamespace="sagemaker", ResourceId=f"endpoint/{one['name']}/variant/AllTraffic",
             ScalableDimension="sagemaker:variant:DesiredInstanceCount",
-            SuspendedState={"DynamicScalingInSuspended": True},
+            SuspendedState={f"DynamicScaling{'Out' if given['suspended'] == 'out' else 'In'}Suspended": True},
         )  # fmt: skip
+
+
+def _autoscale_copies(box: Sandbox, part: Words) -> None:
+    """Target tracking of a component by the calls of each copy, which CloudWatch shows where it is called."""
+    client, (low, high) = box.client("application-autoscaling"), part["scaled"]
+    who = {
+        "ServiceNamespace": "sagemaker", "ResourceId": f"inference-component/{part['name']}",
+        "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+    }  # fmt: skip
+    client.register_scalable_target(**who, MinCapacity=low, MaxCapacity=high)
+    metric = {"PredefinedMetricType": "SageMakerInferenceComponentInvocationsPerCopy"}
+    client.put_scaling_policy(
+        **who, PolicyName=f"{part['name']}-calls", PolicyType="TargetTrackingScaling",
+        TargetTrackingScalingPolicyConfiguration={"TargetValue": 100.0, "PredefinedMetricSpecification": metric},
+    )  # fmt: skip
+    size, calls = 14 * 288, part["requests"] / max(part["copies"], 1)
+    start = int((NOW - timedelta(days=14)).timestamp() // PERIOD * PERIOD)
+    block = Block(start, PERIOD, array("d", [calls]) * size, 1.0)
+    box.world.metrics.put(INVOCATIONS, "InvocationsPerCopy", {"InferenceComponentName": part["name"]}, block)
 
 
 def _words(wanted: Any) -> list[Any]:

@@ -32,9 +32,12 @@ class Past:
         self.end = datetime.fromtimestamp(NOW.timestamp() // PERIOD * PERIOD, UTC)
         self.start = self.end - timedelta(seconds=PERIOD * size)
         stamps = self.start.timestamp() + PERIOD * np.arange(size)
+        self.age = np.arange(size)[::-1] / 288
+        if "clock_change" in self.load:  # what follows a local clock comes so many hours later since
+            ago, hours = self.load["clock_change"]
+            stamps = stamps - np.where(self.age < ago, hours * 3600, 0)
         self.hour = stamps % 86400 / 3600
         self.weekday = (stamps // 86400 + 3).astype(int) % 7
-        self.age = np.arange(size)[::-1] / 288
         self.dice = np.random.default_rng(seed)
         kind = one.get("type", "none")
         self.hardware = hardware().types[one.get("pools", [OF_SERVERLESS])[0] if kind == "none" else kind]
@@ -111,7 +114,7 @@ class Past:
             if metric in omit or (self.hardware.accelerator is None and metric.startswith("GPU")):
                 continue
             peak = values * 1.15 if metric == "GPUUtilization" else values
-            self._put(box, variant, metric, values, 5 * self.count, maximum=peak)
+            self._put(box, variant, metric, values, 5 * np.minimum(self.count, self.one.get("seen", 99)), maximum=peak)
             if self.one.get("gpus", {}).get("each") and metric.startswith("GPU"):
                 self._each_gpu(box, variant, metric, values)
         self._calls(box, variant, median)

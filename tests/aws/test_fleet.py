@@ -40,6 +40,14 @@ def test_a_plain_endpoint_is_observed_as_it_is(box: Sandbox, account: Session) -
     assert seen.framework == "lmi"
 
 
+def test_a_field_that_a_copy_of_the_configuration_would_lose_is_known_before_a_change_is_decided(
+    box: Sandbox, account: Session
+) -> None:
+    cap = {"MaxInvocationsPerSecondPerInstance": 40, "MaxCrossRegionPercentPerEndpoint": 50}
+    box.add_endpoint("shared", config_extra={"CrossRegionTrafficConfig": cap})
+    assert endpoint(observe(SageMakerFleet(account))["shared"]).unknown_fields == ("CrossRegionTrafficConfig",)
+
+
 def test_the_least_instances_of_managed_scaling_are_known_where_it_is_enabled(box: Sandbox, account: Session) -> None:
     managed = {"Status": "ENABLED", "MinInstanceCount": 2, "MaxInstanceCount": 4}
     zero = {**managed, "MinInstanceCount": 0}

@@ -25,7 +25,7 @@ from rightsizer.domain.usage import (
     Series,
     VariantUsage,
 )
-from rightsizer.flows.read_usage import UsageCache, UsageReader
+from rightsizer.flows.read_usage import COUNTED, UsageCache, UsageReader
 from rightsizer.ports.evaluation import MetricRequest
 from rightsizer.recommender.usage_days import page_of
 from tests.recommender.kit import NOW, catalogue, endpoint, judge_digests, prices, steady, window
@@ -39,6 +39,7 @@ class Metrics:
     def __init__(self) -> None:
         self.asked: list[tuple[datetime, datetime, int]] = []
         self.by_day: list[bool] = []
+        self.counted: list[tuple[bool, bool]] = []
         self.partly = False
 
     def read(
@@ -46,6 +47,7 @@ class Metrics:
     ) -> Iterator[MetricWindow | NoMetrics]:
         self.asked.append((start, end, len(requests)))
         self.by_day += [bool(request.by_day) for request in requests]
+        self.counted += [(COUNTED in r.signals, COUNTED in {*r.signals} & r.by_day) for r in requests]
         for request in requests:
             size = int((end - start).total_seconds()) // period_s
             full = window(steady(), days=1)
@@ -90,6 +92,15 @@ def test_highest_values_are_read_by_the_day_unless_a_day_is_cut_by_a_change(modi
     metrics = Metrics()
     reader(metrics, None).read([replace(endpoint(), modified_at=NOW - modified)], NOW)
     assert metrics.by_day == [by_day]
+
+
+def test_samples_are_counted_where_the_count_moves_and_by_the_day_of_a_fixed_fleet_of_several() -> None:
+    scaled = (ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 1, 4),)
+    several = endpoint(count=2)
+    metrics = Metrics()
+    for each in (endpoint(), several, replace(several, scaling=scaled)):
+        reader(metrics, None).read([replace(each, modified_at=NOW - timedelta(days=30))], NOW)
+    assert metrics.counted == [(False, False), (True, True), (True, False)]
 
 
 def test_the_next_day_reads_only_the_new_day_and_knows_the_same() -> None:

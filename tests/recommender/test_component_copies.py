@@ -16,7 +16,6 @@ from rightsizer.recommender.component_copies import (
     copy_sizes,
     first_fit_decreasing,
     least_instances,
-    tell_of_copies,
     with_components,
 )
 from rightsizer.recommender.context import AccountInputs
@@ -98,19 +97,6 @@ def test_where_no_instance_comes_back_it_says_what_would_bring_it(
     found = judged(parts, endpoint(2 if least is None or not consolidates else 4, least, consolidates))
     assert found.options == ()
     assert said in why(found)
-
-
-def test_copies_that_hold_instances_until_their_owner_takes_a_step_are_told_and_those_that_hold_none_are_not() -> None:
-    quarter: dict[str, Any] = {"needs": {"NumberOfAcceleratorDevicesRequired": 0, "NumberOfCpuCoresRequired": 1}}
-    parts, where = [component("a", 8, load(gpu=0.3), **quarter)], endpoint(2, 1, consolidates=False)
-    quiet = replace(judged(parts, where), finding=Finding.OPTIMIZED)
-    told = tell_of_copies(quiet, where)
-    assert (told.finding, told.gate, told.options) == (Finding.OVER_PROVISIONED, Gate.PROPOSE, ())
-    line = "rightsizer components chat --scale-in consolidation --region us-east-1"
-    assert told.reason.sentence == "its component copies hold more instances than they need"
-    assert told.gate_reason.sentence.endswith(f"first let copies move together: {line}")
-    kept = replace(judged(parts, endpoint(4, 4)), finding=Finding.OPTIMIZED)
-    assert tell_of_copies(kept, endpoint(4, 4)) == kept, "the owner's minimum is the owner's word"
 
 
 def test_what_is_not_known_of_one_component_keeps_the_copies_of_all() -> None:

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.component import Component, ReadComponents, UnreadComponent
+from rightsizer.domain.endpoint import Endpoint, Mode, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender.component_fleets import without_tight_fleets
+from rightsizer.recommender.component_copies import with_components
+from rightsizer.recommender.component_fleets import tell_of_held_instances, without_tight_fleets
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.recommend import empty_recommendation
 from tests import samples
 from tests.recommender import kit
-from tests.recommender.component_kit import component, endpoint
+from tests.recommender.component_kit import component, endpoint, load
 
 RUNS = "ml.g5.xlarge"
 
@@ -117,3 +119,80 @@ def test_each_kind_of_fleet_is_held_against_the_copies(option: Option, why: str)
 def test_copies_that_are_not_known_hold_every_smaller_fleet_back(components: ReadComponents) -> None:
     (sentence,) = said(after(components, fleet(count=1)))
     assert sentence.startswith("whether its copies fit is not known: ")
+
+
+QUARTER: dict[str, Any] = {"needs": {"NumberOfAcceleratorDevicesRequired": 0, "NumberOfCpuCoresRequired": 1}}
+
+
+def told(components: Sequence[Component | UnreadComponent], of: Endpoint, **given: Any) -> Recommendation:
+    """The answer on an endpoint for which nothing else is found."""
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), given.get("quotas", {}), History(), Policy(), kit.NOW)
+    right = replace(empty_recommendation(of, inputs, Reason(Code.ALREADY_RIGHT, "right")), finding=Finding.OPTIMIZED)
+    found = with_components(right, of, tuple(components), inputs)
+    if "option" in given:
+        found = replace(found, options=(given["option"],), gate_reason=Reason(given["why"], "not now"))
+    return tell_of_held_instances(found, of, tuple(components), inputs)
+
+
+def test_copies_that_hold_instances_until_their_owner_takes_a_step_are_told_with_their_cost() -> None:
+    found = told([component("a", 8, load(gpu=0.3), **QUARTER)], endpoint(2, 1, consolidates=False))
+    assert (found.finding, found.gate, found.options) == (Finding.OVER_PROVISIONED, Gate.PROPOSE, ())
+    line = "rightsizer components chat --scale-in consolidation --region us-east-1"
+    assert found.reason.sentence == (
+        "its component copies hold more instances than they need: 2 run, and 1 would do for $1,028 a month less"
+    )
+    assert found.gate_reason.sentence.endswith(f"first let copies move together: {line}")
+
+
+def test_a_minimum_of_managed_scaling_that_keeps_an_instance_too_many_is_told_and_the_owners_tag_is_kept() -> None:
+    parts = [component("a", 2, load(gpu=0.3, concurrency=1.2), **QUARTER)]
+    found = told(parts, endpoint(2, 2))
+    assert (found.finding, found.gate) == (Finding.OVER_PROVISIONED, Gate.PROPOSE)
+    assert found.gate_reason.sentence == (
+        "its copies fit on fewer instances, and its minimum is 2 (MinInstanceCount of managed instance scaling): no"
+        " instance would come back before its owner deploys a configuration with 1"
+    )
+    declared = replace(endpoint(2, 2), objective=Objective(min_instances=2))
+    assert told(parts, declared).finding is Finding.OPTIMIZED, "the owner's tag is the owner's word"
+    assert told(parts, replace(endpoint(2, 2), mode=Mode.REPORT)).gate is Gate.SILENT
+
+
+def test_an_option_that_saves_too_little_does_not_keep_the_question_about_held_instances_away() -> None:
+    parts = [component("a", 2, load(gpu=0.3, concurrency=1.2), **QUARTER)]
+    found = told(parts, endpoint(2, 2), option=fleet(), why=Code.SAVING_TOO_SMALL)
+    assert (found.gate, found.options, found.excluded[-1].dimension) == (Gate.PROPOSE, (), OptionKind.INSTANCE_COUNT)
+    assert told(parts, endpoint(2, 2), option=fleet(), why=Code.COOLDOWN).gate is Gate.SILENT
+
+
+def large(count: int = 2) -> Endpoint:
+    made = endpoint(count)
+    return replace(made, variants=(replace(made.variants[0], instance_type="ml.g5.12xlarge"),))
+
+
+def gpus(number: int) -> dict[str, Any]:
+    return {"needs": {"NumberOfAcceleratorDevicesRequired": number, "MinMemoryRequiredInMb": 4096}}
+
+
+def test_a_small_component_that_keeps_a_large_instance_of_its_own_is_asked_about_with_a_cheaper_place() -> None:
+    whole, small = (
+        component("whole", 1, usage=load(gpu=0.7), **gpus(4)),
+        component("small", 1, usage=load(gpu=0.04), **gpus(1)),
+    )
+    found = told([whole, small], large())
+    assert (found.finding, found.gate, found.options) == (Finding.OVER_PROVISIONED, Gate.PROPOSE, ())
+    assert found.reason.sentence == (
+        "small alone keeps 1 instance of 2 × ml.g5.12xlarge running: on 1 × ml.g5.xlarge of the same GPU it would cost"
+        " $4,148 a month less"
+    )
+    assert "move small to an endpoint of its own" in found.gate_reason.sentence
+    both = told([whole, small, component("tiny", 1, usage=load(gpu=0.04), **gpus(1))], large())
+    assert both.reason.sentence.startswith("small and tiny alone keep 1 instance of 2 × ml.g5.12xlarge running: on 2 ×")
+    elsewhere = told([whole, small], large(), quotas={"ml.g5.xlarge": 0})
+    assert "1 × ml.g5.2xlarge" in elsewhere.reason.sentence
+
+
+def test_components_that_need_their_instances_together_or_of_which_one_is_short_are_not_asked_about() -> None:
+    wholes = [component(name, 1, usage=load(gpu=0.7), **gpus(4)) for name in ("one", "two")]
+    assert told(wholes, large()).finding is Finding.OPTIMIZED, "four GPUs elsewhere cost as much"
+    short = component("short", 1, usage=load(gpu=0.04, without_capacity=90.0), **gpus(1))
+    assert told([wholes[0], short], large()).finding is Finding.OPTIMIZED

@@ -9,14 +9,17 @@ import pytest
 
 from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.option import Risk, RiskResource
+from rightsizer.domain.price import Commitment
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import questions
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.pricing import monthly_cost
 from rightsizer.recommender.questions import FAR_CHEAPER, FAR_CHEAPER_THAN_SAFE, with_test
 from rightsizer.recommender.shadow_test import ShadowTestCandidate
 from tests import samples
 from tests.labelled import judged, read
+from tests.recommender import kit
 from tests.recommender.plain import option
 from tests.test_cases import CASES
 
@@ -160,11 +163,20 @@ def asked_of_unused_hours(
     hours: int = 336,
     calls: tuple[float, ...] = (0.0, 0.0, 9.0),
     kind: EndpointKind = EndpointKind.REAL_TIME,
+    plan_usd_per_hour: str = "0",
 ) -> Recommendation:
     """The question about an endpoint that nobody calls in two of three hours, at this price an hour of an instance."""
     endpoint = SimpleNamespace(kind=kind, tags=tags, owned_by="", mode=Mode.AUTO)
     runs, price = SimpleNamespace(name="ml.g5.48xlarge"), samples.price("ml.g5.48xlarge", usd)
-    context = SimpleNamespace(endpoint=endpoint, runs=runs, price=price, instances=instances, reference_counts=counts)
+    context = SimpleNamespace(
+        endpoint=endpoint,
+        runs=runs,
+        price=price,
+        instances=instances,
+        reference_counts=counts,
+        usd_per_month=monthly_cost(price, instances),
+        inputs=SimpleNamespace(prices=kit.prices(commitment=Commitment(Decimal(plan_usd_per_hour), known=True))),
+    )
     quiet = Reason(Code.ALREADY_RIGHT, "already right")
     kept = samples.recommendation(
         options=(), finding=Finding.OPTIMIZED, reason=quiet, gate=Gate.SILENT, gate_reason=quiet
@@ -185,6 +197,12 @@ def test_unused_hours_are_asked_about_from_two_thousand_dollars_and_a_week_of_ho
         asked_of_unused_hours("5", 1.0, (1,) * 24, {}, kind=EndpointKind.ASYNC),
     ):
         assert (silent.finding, silent.gate) == (Finding.OPTIMIZED, Gate.SILENT)
+
+
+def test_unused_hours_that_a_savings_plan_bills_anyway_are_no_cost_of_theirs() -> None:
+    asked = asked_of_unused_hours("50", 1.0, (1,) * 24, {}, plan_usd_per_hour="14")
+    assert "cost $21,900 a month beyond what the Savings Plan bills anyway" in asked.reason.sentence
+    assert asked_of_unused_hours("5", 1.0, (1,) * 24, {}, plan_usd_per_hour="3.5").finding is Finding.OPTIMIZED
 
 
 def test_what_autoscaling_adds_in_busy_hours_is_no_cost_of_unused_ones() -> None:

@@ -1,5 +1,6 @@
 """What CloudWatch does not show: hours without datapoints, requests that nobody counted, chips without metrics."""
 
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -10,14 +11,18 @@ import pytest
 from rightsizer.domain.endpoint import EndpointKind, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.office_hours import StoppedTime
+from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.reason import Code
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.usage import MetricStatistic, Series
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
-from rightsizer.recommender.demand import unseen_hours
-from rightsizer.recommender.gate import UNSEEN_HOURS
+from rightsizer.recommender.demand import unseen_hours, unseen_instances
+from rightsizer.recommender.gate import UNSEEN_HOURS, decide_gate
 from rightsizer.recommender.usage_days import complete_end
 from tests.recommender import kit
+from tests.recommender.plain import demand, option
+from tests.recommender.test_gate_verdicts import case, endpoint
 
 DAY = 288
 OVERSIZED = kit.steady(gpu=2.0, memory=10.0)
@@ -58,6 +63,50 @@ def test_hours_in_which_office_hours_had_it_stopped_are_not_missed() -> None:
     assert unseen_hours(days, until, ()) == 48
     assert unseen_hours(days, until, (StoppedTime(start + timedelta(hours=1), until - timedelta(hours=1)),)) == 2
     assert unseen_hours(days, until, (StoppedTime(start - timedelta(hours=1)),)) == 0
+
+
+def test_instances_that_published_nothing_on_both_of_the_last_days_are_missed_and_what_was_not_asked_is_not() -> None:
+    made = daily_usage(kit.window(OVERSIZED, days=3), VariantSetup(kit.catalogue().types["ml.g6e.2xlarge"], 3))
+
+    def missed(*publishing: float | None) -> float:
+        return unseen_instances([replace(d, publishing=n) for d, n in zip(made, publishing, strict=True)], 3)
+
+    assert missed(3.0, 2.0, 2.0) == 1.0
+    gate = decide_gate(case(demand=demand(unseen_instances=1.0)), History(), Policy(), kit.NOW)
+    text = "for two days metrics came from 1.0 instances fewer than run; find out why before it is changed"
+    assert gate == (Gate.PROPOSE, Reason(Code.TOO_MANY_GAPS, f"needs your approval: {text}"))
+    assert missed(2.0, 2.0, 3.0) == missed(2.0, 2.0, None) == missed(3.0, 3.0, 3.0) == missed(3.0, 3.0, 4.0) == 0.0
+
+
+@pytest.mark.parametrize(("samples", "publishing"), [(2 * 1440.0, 2.0), (1440.0, 1.0), (288.0, None), (NAN, None)])
+def test_samples_of_a_whole_day_tell_how_many_instances_published_and_not_how_many_ran(
+    samples: float, publishing: float | None
+) -> None:
+    made, setup = kit.window(OVERSIZED, days=1), VariantSetup(kit.catalogue().types["ml.g6e.2xlarge"], 3)
+    counted = {MetricStatistic("CPUUtilization", "SampleCount"): Series(made.start, 86400, array("d", [samples]))}
+    (usage,) = daily_usage(replace(made, series={**made.series, **counted}), setup)
+    assert usage.publishing == publishing
+    assert set(usage.instances) == {3.0}
+
+
+def test_hours_in_which_nothing_ran_are_not_hours_in_which_an_instance_published_nothing() -> None:
+    made, setup = kit.window(silent_for(13.5 * 24), days=1), VariantSetup(kit.catalogue().types["ml.g6e.2xlarge"], 2)
+    counted = {MetricStatistic("CPUUtilization", "SampleCount"): Series(made.start, 86400, array("d", [1440.0]))}
+    (usage,) = daily_usage(replace(made, series={**made.series, **counted}), setup)
+    assert usage.publishing == 2.0, "half a day of two, stopped for the other half"
+
+
+def test_another_count_behind_routing_by_prompt_prefix_is_asked_about_and_another_type_is_not() -> None:
+    made = endpoint()
+    routed = replace(made, variants=tuple(replace(v, routing="PREFIX_AWARE") for v in made.variants))
+
+    def gate(kind: OptionKind) -> Gate:
+        return decide_gate(case(endpoint=routed, option=option(kind=kind)), History(), Policy(), kit.NOW)[0]
+
+    assert {gate(k) for k in (OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT, OptionKind.ROUTING)} == {
+        Gate.PROPOSE
+    }
+    assert gate(OptionKind.INSTANCE_TYPE) is Gate.APPLY
 
 
 def test_whole_days_are_expected_up_to_midnight_and_a_running_day_up_to_its_last_complete_hour() -> None:

@@ -18,6 +18,7 @@ from rightsizer.domain.endpoint import (
     Variant,
     variant_resource_id,
 )
+from rightsizer.domain.live_state import uncarried_fields
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.tags import parse_tags
 
@@ -130,7 +131,10 @@ def parse(answer: Mapping[str, Any]) -> EndpointConfiguration:
         created_at=answer["CreationTime"],
         variants=tuple(_variant(variant) for variant in answer.get("ProductionVariants") or ()),
         kinds=frozenset(_kinds_of_configuration(answer)),
-        unknown_fields=tuple(answer.get(UNKNOWN, ())),
+        unknown_fields=(
+            *answer.get(UNKNOWN, ()),
+            *uncarried_fields({key: value for key, value in answer.items() if key != UNKNOWN}),
+        ),
         kms_key=answer.get("KmsKeyId", ""),
         enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
         detailed_observability=bool((answer.get("MetricsConfig") or {}).get("EnableDetailedObservability")),

@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rightsizer.domain.hardware import Catalogue, InstanceType
-from rightsizer.domain.live_state import ConfigSight
+from rightsizer.domain.live_state import (
+    CARRIED,
+    CARRIED_OF_VARIANT,
+    REFUSED_OF_VARIANT,
+    ConfigSight,
+    is_unset,
+    uncarried_fields,
+)
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import VariantCount
 from rightsizer.domain.reason import Code, Reason
@@ -37,47 +44,6 @@ CHANGE_TAG = "rightsizer:change"
 """The tag of every configuration that a change makes or returns to; the role may deploy no other."""
 NOTHING_ELSE = Target("", 0)
 """A target without pools, routing and scale-in policy."""
-OUTPUT_ONLY = frozenset({"EndpointConfigArn", "CreationTime", "ResponseMetadata", "EndpointConfigName"})
-CARRIED = frozenset(
-    {
-        "ProductionVariants",
-        "DataCaptureConfig",
-        "KmsKeyId",
-        "AsyncInferenceConfig",
-        "ExplainerConfig",
-        "ShadowProductionVariants",
-        "ExecutionRoleArn",
-        "VpcConfig",
-        "EnableNetworkIsolation",
-        "MetricsConfig",
-    }
-)
-CARRIED_OF_VARIANT = frozenset(
-    {
-        "VariantName",
-        "ModelName",
-        "InitialInstanceCount",
-        "InstanceType",
-        "InstancePools",
-        "VariantInstanceProvisionTimeoutInSeconds",
-        "InitialVariantWeight",
-        "CoreDumpConfig",
-        "VolumeSizeInGB",
-        "ModelDataDownloadTimeoutInSeconds",
-        "ContainerStartupHealthCheckTimeoutInSeconds",
-        "EnableSSMAccess",
-        "ManagedInstanceScaling",
-        "RoutingConfig",
-        "InferenceAmiVersion",
-    }
-)
-DEAD_OF_VARIANT = frozenset({"AcceleratorType"})
-"""Elastic Inference is gone; AWS still returns the field."""
-REFUSED_OF_VARIANT = {
-    "ServerlessConfig": "it is serverless",
-    "CapacityReservationConfig": "its instance type is tied to a capacity reservation",
-    "AcceleratorPartitionLayouts": "its GPUs are partitioned (MIG), and the layout of a running endpoint cannot change",
-}
 
 
 def content_hash(body: Mapping[str, Any]) -> str:
@@ -211,19 +177,14 @@ def _name(source: str, digest: str) -> str:
 def clone_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue) -> tuple[Reason, ...]:
     """Every reason why `source` must not be cloned for `wanted`; empty when it may. Total."""
     reasons: list[Reason] = []
-    unknown = [*source.unknown_fields, *(k for k, v in source.body.items() if _is_unknown(k, v))]
+    unknown = [*source.unknown_fields, *uncarried_fields(source.body)]
     variants = source.body.get("ProductionVariants") or []
     for variant in variants:
         name = variant.get("VariantName", "?")
         for key, value in variant.items():
-            if key in REFUSED_OF_VARIANT and not _is_empty(value):
-                reasons.append(
-                    Reason(
-                        Code.OTHER_KIND, f"variant {name} cannot be cloned to another size: {REFUSED_OF_VARIANT[key]}"
-                    )
-                )
-            elif key not in CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT) and not _is_empty(value):
-                unknown.append(f"ProductionVariants.{name}.{key}")
+            if key in REFUSED_OF_VARIANT and not is_unset(value):
+                text = f"variant {name} cannot be cloned to another size: {REFUSED_OF_VARIANT[key]}"
+                reasons.append(Reason(Code.OTHER_KIND, text))
     if unknown:
         reasons.append(unknown_fields(source.name, unknown))
     if {v.get("VariantName") for v in variants} != {w.name for w in wanted.fleet}:
@@ -287,15 +248,6 @@ def _key_refusals(source: ConfigSight) -> tuple[Reason, ...]:
 def _account(arn: str) -> str:
     parts = arn.split(":")
     return parts[4] if arn.startswith("arn:") and len(parts) > 5 else ""
-
-
-def _is_unknown(key: str, value: Any) -> bool:
-    return key not in CARRIED | OUTPUT_ONLY and not _is_empty(value)
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether the field is missing or empty. False and 0 are values: without the field AWS may do something else."""
-    return value is None or value in ([], {}, "")
 
 
 def _hardware_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue) -> tuple[Reason, ...]:

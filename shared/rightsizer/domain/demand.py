@@ -148,6 +148,8 @@ class Demand:
     """Mean utilisation of the busiest and of the least busy GPU of an instance, 0..1; None where not seen singly."""
     unseen_hours: float = 0.0
     """Hours up to now without any GPU datapoint, of those that are complete and in which it was not stopped by us."""
+    unseen_instances: float = 0.0
+    """Instances of a fleet of fixed size that published nothing on the last two complete days, at the least."""
     refused: RefusedShares = RefusedShares()
     failed_lately: float = 0.0
     """What failed of the requests of the last two days, where ten or more did; else 0."""

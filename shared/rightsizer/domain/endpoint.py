@@ -14,6 +14,7 @@ from rightsizer.domain.reason import Code, Reason
 KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
 """Servers whose KV cache detailed observability shows (SageMaker guide, OpenTelemetry metrics reference)."""
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
+PREFIX = "PREFIX_AWARE"
 """The routing strategy that sends a request to the instance with the fewest in service."""
 POLICY_TITLE = "Scaling policy "
 """Begins the title of a scaling policy among the facts for people."""

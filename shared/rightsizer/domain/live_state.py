@@ -92,6 +92,65 @@ class Gone:
     kind: Literal["gone"] = "gone"
 
 
+OUTPUT_ONLY = frozenset({"EndpointConfigArn", "CreationTime", "ResponseMetadata", "EndpointConfigName"})
+CARRIED = frozenset(
+    {
+        "ProductionVariants",
+        "DataCaptureConfig",
+        "KmsKeyId",
+        "AsyncInferenceConfig",
+        "ExplainerConfig",
+        "ShadowProductionVariants",
+        "ExecutionRoleArn",
+        "VpcConfig",
+        "EnableNetworkIsolation",
+        "MetricsConfig",
+    }
+)
+CARRIED_OF_VARIANT = frozenset(
+    {
+        "VariantName",
+        "ModelName",
+        "InitialInstanceCount",
+        "InstanceType",
+        "InstancePools",
+        "VariantInstanceProvisionTimeoutInSeconds",
+        "InitialVariantWeight",
+        "CoreDumpConfig",
+        "VolumeSizeInGB",
+        "ModelDataDownloadTimeoutInSeconds",
+        "ContainerStartupHealthCheckTimeoutInSeconds",
+        "EnableSSMAccess",
+        "ManagedInstanceScaling",
+        "RoutingConfig",
+        "InferenceAmiVersion",
+    }
+)
+DEAD_OF_VARIANT = frozenset({"AcceleratorType"})
+"""Elastic Inference is gone; AWS still returns the field."""
+REFUSED_OF_VARIANT = {
+    "ServerlessConfig": "it is serverless",
+    "CapacityReservationConfig": "its instance type is tied to a capacity reservation",
+    "AcceleratorPartitionLayouts": "its GPUs are partitioned (MIG), and the layout of a running endpoint cannot change",
+}
+
+
+def uncarried_fields(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Paths of the fields that a copy of the configuration would lose, since the program cannot carry one."""
+    known = CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT)
+    found = [key for key, value in body.items() if key not in CARRIED | OUTPUT_ONLY and not is_unset(value)]
+    for variant in body.get("ProductionVariants") or ():
+        name = variant.get("VariantName", "?")
+        lost = (key for key, value in variant.items() if key not in known and not is_unset(value))
+        found.extend(f"ProductionVariants.{name}.{key}" for key in lost)
+    return tuple(found)
+
+
+def is_unset(value: Any) -> bool:
+    """Whether the field is missing or empty. False and 0 are values: without the field AWS may do something else."""
+    return value is None or value in ([], {}, "")
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigSight:
     """DescribeEndpointConfig, raw, with the paths that the service model does not know."""

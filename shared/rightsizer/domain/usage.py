@@ -314,6 +314,8 @@ class DailyUsage:
     """Requests that expired in that queue (RequestTTLSeconds)."""
     refused: tuple[float, float] = (0.0, 0.0)
     """Requests answered by 4XX: in slots with at least half of the requests of the day's busiest one, and in others."""
+    publishing: float | None = None
+    """Mean instances that published, of a fleet of fixed size on a day read whole; None where that was not asked."""
     stopped: tuple[int, ...] = ()
     """Slots without a datapoint in which office hours had it stopped; ascending. They are not stored with a day."""
 

@@ -38,7 +38,7 @@ from rightsizer.recommender.recommend import add_daily_usage, configuration_star
 from rightsizer.recommender.usage_days import DAYS, ReadPlan, mark_stopped, page_of, plan_reading, usage_to_keep
 
 COUNTED = MetricStatistic("CPUUtilization", "SampleCount")
-"""Tells how many instances ran: asked only of variants whose count moves."""
+"""Tells how many instances ran, where the count moves; of a fleet of fixed size, day by day, how many published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +126,16 @@ class UsageReader:
 
     def _request(self, endpoint: Endpoint, done: ReadPlan) -> MetricRequest:
         """What to read. Single GPUs tell more only of several, the KV cache only of one and beside known weights."""
-        counted = endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds
+        moves = bool(endpoint.scaling) or EndpointKind.REAL_TIME not in endpoint.kinds
+        whole = self._has_whole_days(endpoint, done)
+        counted = moves or (whole and endpoint.variants[0].current_count > 1)
         signals = [s for s in SIGNALS if s != COUNTED or counted]
         more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
         hardware = self._hardware(endpoint)
         gpus = hardware.accelerator_count if hardware else 0
         each, cache = endpoint.enhanced_metrics, endpoint.may_show_kv_cache and endpoint.model_data_bytes is not None
         names = endpoint.ref.name, endpoint.variants[0].name
-        by_day = OF_A_DAY if self._has_whole_days(endpoint, done) else frozenset()
+        by_day = (OF_A_DAY if moves else OF_A_DAY | {COUNTED}) if whole else frozenset[MetricStatistic]()
         return MetricRequest(*names, (*signals, *more), each and gpus > 1, cache and gpus == 1, by_day=by_day)
 
     def _has_whole_days(self, endpoint: Endpoint, done: ReadPlan) -> bool:

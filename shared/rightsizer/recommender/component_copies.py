@@ -57,6 +57,8 @@ class CopyRoom:
     sizes: Mapping[str, Sizes]
     """Of each component that reserves anything, by name."""
     copies: Mapping[str, int]
+    declared: int
+    """Instances that stay by the tag of the owner, at least 1."""
     floor: int
     """Instances that stay: the minimum of managed instance scaling and the owner's."""
     consolidates: bool
@@ -133,17 +135,6 @@ def with_components(
     return _with_option(recommendation, offered, endpoint, inputs)
 
 
-def tell_of_copies(recommendation: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """A question about copies that hold instances until their owner takes a step, where nothing else is offered."""
-    copies = (e.reason for e in recommendation.excluded if e.dimension is OptionKind.COPIES)
-    first = next((why for why in copies if why.code is Code.NOT_IN_PLACE), None)
-    if first is None or recommendation.finding is not Finding.OPTIMIZED or recommendation.options:
-        return recommendation
-    verdict, why = ask_person(endpoint, first)
-    held = Reason(Code.CHEAPER_OPTION, "its component copies hold more instances than they need")
-    return replace(recommendation, finding=Finding.OVER_PROVISIONED, reason=held, gate=verdict, gate_reason=why)
-
-
 def _excluded(recommendation: Recommendation, why: Reason) -> Excluded:
     return Excluded(recommendation.instance_type or recommendation.kind.value, why, OptionKind.COPIES)
 
@@ -175,9 +166,10 @@ def copy_room(
         sizes[one.sight.name] = size
     held = {one.sight.name: one.sight.current for one in components if isinstance(one, Component)}
     copies = {name: held[name] for name in sizes}
-    floor = max(variant.least_instances or 0, endpoint.objective.min_instances or 1)
+    declared = endpoint.objective.min_instances or 1
+    floor = max(variant.least_instances or 0, declared)
     balanced = any(_is_zone_balanced(one) for one in components if isinstance(one, Component))
-    return CopyRoom(variant, sizes, copies, floor, variant.consolidates and not balanced)
+    return CopyRoom(variant, sizes, copies, declared, floor, variant.consolidates and not balanced)
 
 
 def _is_zone_balanced(component: Component) -> bool:
@@ -217,15 +209,11 @@ def fewer_copies(
     if recommendation.is_short or short is not None:
         name = short.name if short is not None else endpoint.ref.name
         return Reason(Code.UNDER_PROVISIONED, f"{name} is short of capacity, which what others free may have to carry")
-    over = {
-        finding.name: finding.needed
-        for finding in recommendation.components
-        if finding.needed is not None and finding.name in room.copies and finding.needed < room.copies[finding.name]
-    }
-    if not over:
+    wanted = wanted_copies(recommendation, room)
+    refused = _nothing_back(endpoint, room, wanted)
+    if wanted == room.copies and (refused is None or refused.code is not Code.NOT_IN_PLACE):
         return Reason(Code.ALREADY_RIGHT, "no component has a copy too many that it is known to do without")
-    wanted: Mapping[str, int] = {**room.copies, **over}
-    if (refused := _nothing_back(endpoint, room, wanted)) is not None:
+    if refused is not None:
         return refused
     if recommendation.price is None:
         return Reason(Code.NO_PRICE, f"{room.variant.instance_type} has no price: no saving can be stated")
@@ -233,28 +221,39 @@ def fewer_copies(
     return _option(recommendation, endpoint, room, wanted, inputs)
 
 
+def wanted_copies(recommendation: Recommendation, room: CopyRoom) -> Mapping[str, int]:
+    """Copies of each component that carry its peak; as many as run where fewer are not known to."""
+    needed = {finding.name: finding.needed for finding in recommendation.components if finding.needed is not None}
+    return {name: min(runs, needed.get(name, runs)) for name, runs in room.copies.items()}
+
+
 def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int]) -> Reason | None:
-    """Why no instance comes back with fewer copies, and what would bring it; None where one does."""
-    runs, name, least = room.variant.current_count, endpoint.ref.name, room.bounds(wanted)[0]
+    """Why no instance comes back with the wanted copies, and what would bring it; None where one does."""
+    runs, name, (least, packed) = room.variant.current_count, endpoint.ref.name, room.bounds(wanted)
+    then, managed = max(room.declared, packed), room.variant.least_instances
     cut = ", ".join(f"{c} to {wanted[n]} of {n}" for n, c in sorted(room.copies.items()) if wanted[n] < c)
+    what = f"fewer copies ({cut})" if cut else "its copies"
     if least >= runs:
-        return Reason(Code.NOT_CHEAPER, f"fewer copies ({cut}) still take {count(runs, 'instance')}")
-    if room.variant.least_instances is None:
+        return Reason(Code.NOT_CHEAPER, f"{what} still take {count(runs, 'instance')}")
+    if managed is None and then < runs:
         line = (
             f"aws sagemaker update-endpoint-weights-and-capacities --region {endpoint.ref.region} --endpoint-name"
-            f" {name} --desired-weights-and-capacities VariantName={room.variant.name},DesiredInstanceCount="
-            f"{max(room.floor, room.bounds(wanted)[1])}"
+            f" {name} --desired-weights-and-capacities VariantName={room.variant.name},DesiredInstanceCount={then}"
         )
-        text = f"fewer copies ({cut}) fit on fewer instances, and no managed instance scaling gives these back"
-        return Reason(Code.NOT_IN_PLACE, f"{text}; its owner sets the copies and then the count: {line}")
-    if room.remaining(wanted) < runs:
+        text = f"{what} fit on fewer instances, and no managed instance scaling gives these back"
+        return Reason(
+            Code.NOT_IN_PLACE, f"{text}; its owner sets {'the copies and then ' * bool(cut)}the count: {line}"
+        )
+    if managed is not None and room.remaining(wanted) < runs:
         return None
     if room.floor >= runs:
-        text = f"fewer copies ({cut}) fit on fewer instances, and its minimum is {room.floor}"
-        where = "MinInstanceCount of managed instance scaling, or the tag rightsizer:min-instances"
-        return Reason(Code.NOT_CHEAPER, f"{text} ({where}): no instance would come back")
-    text = f"fewer copies ({cut}) may fit on {least} of {runs} instances"
-    if room.bounds(wanted)[1] >= runs:
+        text = f"{what} fit on fewer instances, and its minimum is {room.floor}"
+        if then < runs:
+            text += " (MinInstanceCount of managed instance scaling): no instance would come back before its owner"
+            return Reason(Code.NOT_IN_PLACE, f"{text} deploys a configuration with {then}")
+        return Reason(Code.NOT_CHEAPER, f"{text} (the tag rightsizer:min-instances): no instance would come back")
+    text = f"{what} may fit on {least} of {runs} instances"
+    if packed >= runs:
         return Reason(Code.NOT_CHEAPER, f"{text}, and no placement on fewer than {runs} was found")
     if room.variant.consolidates:
         return Reason(

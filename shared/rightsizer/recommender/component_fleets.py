@@ -1,8 +1,10 @@
 """Fleets of an endpoint of inference components: those that do not hold what its copies reserve are ruled out.
 
 The load of an endpoint says nothing about what its copies reserve: an idle model keeps its GPU as long as a copy runs.
+Instances that copies hold without need are asked about where no option is left.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -18,10 +20,11 @@ from rightsizer.recommender.component_copies import (
     copy_sizes,
     first_fit_decreasing,
     gate_of_components,
+    wanted_copies,
 )
 from rightsizer.recommender.context import AccountInputs
-from rightsizer.recommender.gate import small_saving_reason
-from rightsizer.recommender.pricing import cost_of
+from rightsizer.recommender.gate import ask_person, small_saving_reason
+from rightsizer.recommender.pricing import cost_of, kept_by_commitment, monthly_cost
 
 OF_FLEETS = frozenset(
     {
@@ -142,3 +145,99 @@ def _least_that_holds(
 def _least_count(target: Target) -> int:
     """The fewest instances that the target lets run."""
     return min(n for n in (target.instance_count, target.minimum or target.instance_count, *target.week_counts))
+
+
+def tell_of_held_instances(
+    recommendation: Recommendation, endpoint: Endpoint, components: ReadComponents | None, inputs: AccountInputs
+) -> Recommendation:
+    """A question about instances that copies hold until their owner takes a step, where nothing else is worth asking.
+
+    Options that save too little go: the question is about more.
+    """
+    little = not recommendation.options or recommendation.gate_reason.code is Code.SAVING_TOO_SMALL
+    quiet = (
+        recommendation.finding in (Finding.OPTIMIZED, Finding.OVER_PROVISIONED)
+        and recommendation.gate is Gate.SILENT
+        and little
+    )
+    if not quiet or recommendation.price is None or isinstance(components, Reason | None):
+        return recommendation
+    room = copy_room(endpoint, components, inputs)
+    short = any(one.finding is Finding.UNDER_PROVISIONED for one in recommendation.components)
+    if short or isinstance(room, Reason):
+        return recommendation
+    held = _held_by_owner(recommendation, room, inputs) or _held_by_few(
+        recommendation, room, _needs(components), inputs
+    )
+    if held is None:
+        return recommendation
+    verdict, why = ask_person(endpoint, held[1])
+    small = (Excluded(o.target.instance_type, recommendation.gate_reason, o.kind) for o in recommendation.options)
+    recommendation = replace(
+        recommendation, options=(), excluded=(*recommendation.excluded, *small), replay=None, stages=()
+    )
+    reason = Reason(Code.CHEAPER_OPTION, held[0])
+    return replace(recommendation, finding=Finding.OVER_PROVISIONED, reason=reason, gate=verdict, gate_reason=why)
+
+
+def _held_by_owner(recommendation: Recommendation, room: CopyRoom, inputs: AccountInputs) -> tuple[str, Reason] | None:
+    """What instances cost that come back once the owner takes a step, and which; None where none do."""
+    steps = (e.reason for e in recommendation.excluded if e.dimension is OptionKind.COPIES)
+    step = next((why for why in steps if why.code is Code.NOT_IN_PLACE), None)
+    if step is None:
+        return None
+    runs = room.variant.current_count
+    then = max(room.declared, room.bounds(wanted_copies(recommendation, room))[1])
+    usd = _saved_usd(recommendation, runs - then, Decimal(0), inputs)
+    if usd is None:
+        return None
+    text = f"its component copies hold more instances than they need: {runs} run, and {then} would do"
+    return f"{text} for ${usd:,.0f} a month less", step
+
+
+def _held_by_few(
+    recommendation: Recommendation, room: CopyRoom, needs: dict[str, ComputeNeeds], inputs: AccountInputs
+) -> tuple[str, Reason] | None:
+    """The smallest components that keep an instance of their own, and a cheaper fleet of the same card for them."""
+    runs, kind = room.variant.current_count, room.variant.instance_type
+    order = sorted(room.copies, key=lambda name: (max(room.sizes[name]) * room.copies[name], name))
+    for number in range(1, len(order)):
+        moved, left = order[:number], order[number:]
+        then = max(room.floor, first_fit_decreasing([room.sizes[n] for n in left for _ in range(room.copies[n])]))
+        if then >= runs:
+            continue
+        best = _cheapest_fleet([needs[n] for n in moved for _ in range(room.copies[n])], kind, inputs)
+        usd = None if best is None else _saved_usd(recommendation, runs - then, best[0], inputs)
+        if best is None or usd is None:
+            return None
+        names, freed = " and ".join(moved), count(runs - then, "instance")
+        text = f"{names} alone {'keeps' if number == 1 else 'keep'} {freed} of {runs} × {kind} running:"
+        ways = f"nothing changes by itself: move {names} to an endpoint of {'its' if number == 1 else 'their'} own"
+        why = Reason(Code.NEEDS_APPROVAL, f"{ways} (callers then call that one), or make room on the others")
+        return f"{text} on {best[1]} of the same GPU it would cost ${usd:,.0f} a month less", why
+    return None
+
+
+def _cheapest_fleet(copies: Sequence[ComputeNeeds], kind: str, inputs: AccountInputs) -> tuple[Decimal, str] | None:
+    """US dollars a month and the words of the cheapest fleet with the same GPUs that holds the copies."""
+    runs, fleets = inputs.catalogue.find(kind), list[tuple[Decimal, str]]()
+    for hardware in inputs.catalogue:
+        price, same = inputs.prices.find(hardware.name), runs is not None and hardware.accelerator == runs.accelerator
+        found = [copy_sizes(needs, hardware) for needs in copies]
+        sizes = [size for size in found if not isinstance(size, Reason)]
+        least = first_fit_decreasing(sizes)
+        held = same and len(sizes) == len(copies) and inputs.quotas.get(hardware.name, least) >= least
+        if held and price is not None:
+            fleets.append((monthly_cost(price, least), f"{least} × {hardware.name}"))
+    return min(fleets, default=None)
+
+
+def _saved_usd(recommendation: Recommendation, freed: int, instead: Decimal, inputs: AccountInputs) -> Decimal | None:
+    """US dollars a month that so many instances less save, `instead` paid; None where that is not worth asking."""
+    assert recommendation.price is not None
+    usd = recommendation.usd_per_month or Decimal(0)
+    gross = monthly_cost(recommendation.price, freed) - instead
+    saving = gross - kept_by_commitment(gross, usd, inputs.prices.commitment)
+    share = float(saving / usd) if usd else 0.0
+    worth = saving >= inputs.policy.minimum_saving_usd and share >= inputs.policy.minimum_saving_share
+    return saving if worth else None

@@ -55,6 +55,10 @@ def full_slots(day: DailyUsage) -> frozenset[int]:
     return frozenset(i for i, n in enumerate(day.requests) if n and 2 * n >= most)
 
 
+LEAST_PUBLISHING = 0.75
+"""What published was one instance at least: fewer samples tell of another rhythm."""
+
+
 @dataclass(frozen=True, slots=True)
 class VariantSetup:
     """Type, count and start of the variant that published the datapoints."""
@@ -150,6 +154,7 @@ class _Day:
             backlog=self._largest("ApproximateBacklogSize"),
             oldest_request_s=self._largest("ApproximateAgeOfOldestRequest"),
             expired=sum(v for v in self.get("ExpiredRequests", "Sum") if v == v),
+            publishing=self._publishing(sum(ran)),
         )
         return self._with_refused(made)
 
@@ -159,8 +164,7 @@ class _Day:
         slots = [(i, n) for i, n in enumerate(self._slots(refused)) if n] if any(n > 0 for n in refused) else []
         full = full_slots(made) if slots else ()
         while_full = sum(n for i, n in slots if i in full)
-        total = sum(n for _, n in slots)
-        return replace(made, refused=(while_full, total - while_full)) if slots else made
+        return replace(made, refused=(while_full, sum(n for _, n in slots) - while_full)) if slots else made
 
     def _largest(self, metric: str) -> float | None:
         return max((v for v in self.get(metric, "Maximum") if v == v), default=None)
@@ -183,10 +187,16 @@ class _Day:
             return self.cut(self.setup.counts)
         samples = self.get("CPUUtilization", "SampleCount")
         now = float(self.setup.count)
-        if now <= 0 or not any(v > 0 for v in samples):
+        if now <= 0 or len(samples) != self.size or not any(v > 0 for v in samples):
             return [now] * self.size
         each = self.setup.publish_s / self.period
         return [max(round(v * each), 1) if v == v else now for v in samples]
+
+    def _publishing(self, periods: int) -> float | None:
+        """Mean instances that published, by the samples of a whole day in so many periods; None where not known."""
+        samples = self.get("CPUUtilization", "SampleCount")
+        found = samples[0] * self.setup.publish_s / (periods * self.period) if len(samples) == 1 and periods else 0.0
+        return found if found > LEAST_PUBLISHING else None
 
     def _slots(self, values: Values) -> tuple[float | None, ...]:
         """A value for each slot, to three decimals; whole ones need no rounding, which is dear."""

@@ -337,6 +337,12 @@ def unseen_hours(days: Sequence[DailyUsage], until: datetime, stopped: Sequence[
     return max((until - end) / timedelta(hours=1) - stopped_hours(stopped, end, until), 0.0)
 
 
+def unseen_instances(days: Sequence[DailyUsage], runs: int) -> float:
+    """Instances of `runs` that published nothing on the last two days, by the day with the most; 0 at least."""
+    seen = [usage.publishing for usage in days[-LATELY.days :] if usage.publishing is not None]
+    return max(runs - max(seen), 0.0) if len(seen) == LATELY.days else 0.0
+
+
 def _silent_days(days: Sequence[DailyUsage], runs: InstanceType) -> int:
     """Latest days without a request, each with utilisation: of the host on chips of which CloudWatch shows nothing."""
     silent = 0

@@ -1,14 +1,11 @@
-"""Permitted step with the chosen option (silent, propose or apply), and the one reason that decides.
-
-That an option is tested first is decided before, in `recommender.choose`.
-"""
+"""Permitted step with the option that `recommender.choose` chose, tested or not, and the one reason that decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.domain.demand import Demand
-from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
+from rightsizer.domain.endpoint import ERROR_TAG, PREFIX, Endpoint, Mode
 from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
@@ -23,6 +20,8 @@ from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refus
 type GateAnswer = tuple[Gate, Reason]
 UNSEEN_HOURS = 3.0
 """Hours without a datapoint from which nothing is done unasked: CloudWatch delays one by minutes, an hour at most."""
+UNSEEN_INSTANCES = 0.75
+"""Instances without a datapoint, of a fleet of fixed size, from which it is so: a few lost samples are no instance."""
 EXPLAINED = 0.5
 """Share of the GPU's work that requests must be able to explain: with less, most of it is something else."""
 OTHER_WORK = 0.25
@@ -276,7 +275,10 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
 
 def _hardware_reason(case: GateCase) -> Reason | None:
     """Why the hardware of the option is no choice of automatic mode; None where it may be."""
-    then = case.option.target.instance_type
+    then, routing = case.option.target.instance_type, case.endpoint.variants[0].routing
+    if routing == PREFIX and case.option.kind is not OptionKind.INSTANCE_TYPE:
+        text = "how routing by prompt prefix spreads requests over another count is not known"
+        return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
     if case.gpus[1] < case.gpus[0]:
         text = f"{case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model differently"
         return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
@@ -288,10 +290,13 @@ def _hardware_reason(case: GateCase) -> Reason | None:
 
 def _unseen_reason(demand: Demand) -> Reason | None:
     """Why nothing is done by itself to what is not seen any more; None while datapoints come."""
-    if demand.unseen_hours < UNSEEN_HOURS:
+    if demand.unseen_instances >= UNSEEN_INSTANCES:
+        text = f"for two days metrics came from {demand.unseen_instances:.1f} instances fewer than run"
+    elif demand.unseen_hours >= UNSEEN_HOURS:
+        text = f"CloudWatch has no GPU datapoint of its last {demand.unseen_hours:.0f} complete hours"
+    else:
         return None
-    text = f"needs your approval: CloudWatch has no GPU datapoint of its last {demand.unseen_hours:.0f} complete hours"
-    return Reason(Code.TOO_MANY_GAPS, f"{text}; find out why before it is changed")
+    return Reason(Code.TOO_MANY_GAPS, f"needs your approval: {text}; find out why before it is changed")
 
 
 def _other_work_reason(case: GateCase) -> Reason | None:

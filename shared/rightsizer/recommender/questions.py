@@ -9,6 +9,7 @@ from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.office_hours import ALWAYS_OPEN, FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import TYPE_AND_COUNT
+from rightsizer.domain.price import CENT
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.candidates import CandidateType, check_candidate
@@ -19,7 +20,7 @@ from rightsizer.recommender.hourly_counts import replay_plan
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.options import Options, check_fleet, saving_share, test_candidate
 from rightsizer.recommender.priced_option import price_fleet, sized_slowdown
-from rightsizer.recommender.pricing import monthly_cost, with_test_cost
+from rightsizer.recommender.pricing import kept_by_commitment, monthly_cost, with_test_cost
 from rightsizer.recommender.shadow_test import (
     ShadowTestCandidate,
     choose_test,
@@ -110,19 +111,22 @@ def ask_about_unused_hours(recommendation: Recommendation, context: EvaluationCo
     """The question whether it must run at all times, where nothing else is found. There is nothing to approve.
 
     Not asked of what sleeps by its own queue, nor where its owner set hours. What autoscaling adds works in other
-    hours: the cost counts the fewest that run. Of what a stack owns hours stop nothing, so that they are not named.
+    hours: the cost counts the fewest that run, less what a Savings Plan bills anyway. Of what a stack owns hours stop
+    nothing, so that they are not named.
     """
     hours = [calls for calls in recommendation.hourly_requests if calls is not None]
     unused = hours.count(0) / max(len(hours), 1)
     fewest = min(context.instances, min(context.reference_counts))
-    usd = float(monthly_cost(context.price, fewest)) * unused
-    endpoint = context.endpoint
+    gross = (monthly_cost(context.price, fewest) * Decimal(str(unused))).quantize(CENT)
+    kept = kept_by_commitment(gross, context.usd_per_month, context.inputs.prices.commitment)
+    endpoint, usd = context.endpoint, gross - kept
     keeps = recommendation.reason.code in (Code.ALREADY_RIGHT, Code.RISK_TOO_HIGH)
     nothing = keeps and recommendation.gate is Gate.SILENT and not recommendation.options
     many = unused >= UNUSED_SHARE and usd >= UNUSED_USD and len(hours) >= WEEK_HOURS
     if not nothing or not many or endpoint.kind is not EndpointKind.REAL_TIME or HOURS_TAG in endpoint.tags:
         return recommendation
     seen = f"no request came in {100 * unused:.0f} % of its hours, which cost ${usd:,.0f} a month"
+    seen += " beyond what the Savings Plan bills anyway" if kept else ""
     queue, no = "let a queue keep the calls (asynchronous inference)", f"'{ALWAYS_OPEN}' says always: no more questions"
     ways = f"set hours in which it runs (tag {HOURS_TAG}; {no}), or {queue}"
     if endpoint.owned_by:

@@ -30,8 +30,8 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
 from rightsizer.recommender.alternatives import add_alternatives
 from rightsizer.recommender.choose import choose_option
-from rightsizer.recommender.component_copies import tell_of_copies, with_components
-from rightsizer.recommender.component_fleets import without_tight_fleets
+from rightsizer.recommender.component_copies import with_components
+from rightsizer.recommender.component_fleets import tell_of_held_instances, without_tight_fleets
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
 from rightsizer.recommender.dimension import Offering
@@ -102,7 +102,8 @@ def recommend(
         mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
         recommendation = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
     recommendation = with_components(recommendation, endpoint, components, here)
-    recommendation = tell_of_copies(without_tight_fleets(recommendation, endpoint, components, here), endpoint)
+    recommendation = without_tight_fleets(recommendation, endpoint, components, here)
+    recommendation = tell_of_held_instances(recommendation, endpoint, components, here)
     recommendation = replace(recommendation, environment=read_environment(endpoint, inputs.policy))
     return add_unread_tags(add_unknown_savings_plans(_add_running_hours(recommendation), inputs.prices), endpoint)
 

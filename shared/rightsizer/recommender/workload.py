@@ -10,7 +10,7 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.price import Price
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs, EvaluationContext
-from rightsizer.recommender.demand import demand_of, has_uncounted, latency_of, unseen_hours
+from rightsizer.recommender.demand import demand_of, has_uncounted, latency_of, unseen_hours, unseen_instances
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.latency import ServiceTime, find_service_time, latency_objective, rates_of
 from rightsizer.recommender.usage_days import complete_end
@@ -68,7 +68,9 @@ def analyse_workload(
     demand = replace(demand, uncounted=any(map(has_uncounted, base)))
     if hardware.has_gpu and endpoint.kind is EndpointKind.REAL_TIME:  # others may have no instance for days
         until = complete_end(days[-1].day, inputs.now)
-        demand = replace(demand, unseen_hours=unseen_hours(days, until, inputs.history.stopped))
+        unseen = unseen_instances(days, endpoint.variants[0].current_count)
+        hours = unseen_hours(days, until, inputs.history.stopped)
+        demand = replace(demand, unseen_hours=hours, unseen_instances=unseen)
     unqueuing = waiting[0] if waiting else None
     return WorkloadAnalysis(endpoint, inputs, hardware, reference, days, base, demand, unqueuing, random_base)
 
