@@ -22,6 +22,7 @@ from rightsizer.domain.usage import (
     ASYNC_SIGNALS,
     DAY_S,
     OF_A_DAY,
+    OVERHEAD,
     SIGNALS,
     SLOT_S,
     EndpointUsage,
@@ -127,7 +128,8 @@ class UsageReader:
     def _request(self, endpoint: Endpoint, done: ReadPlan) -> MetricRequest:
         """What to read. Single GPUs tell more only of several, the KV cache only of one and beside known weights."""
         counted = endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds
-        signals = [s for s in SIGNALS if s != COUNTED or counted]
+        promised = endpoint.objective.p95_s is not None
+        signals = [s for s in SIGNALS if (s != COUNTED or counted) and (s != OVERHEAD or promised)]
         more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
         hardware = self._hardware(endpoint)
         gpus = hardware.accelerator_count if hardware else 0
