@@ -30,6 +30,10 @@ FOLDER = Path(__file__).parent / "cases" / "asked"
 IMAGES = {
     "pytorch": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference@sha256:" + "c1" * 32,
     "vllm": "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference-vllm@sha256:" + "d2" * 32,
+    "tgi": "763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-tgi-inference@sha256:" + "e3" * 32,
+    "djl": "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference@sha256:" + "f4" * 32,
+    "triton": "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver@sha256:" + "a5" * 32,
+    "tensorflow": "763104351884.dkr.ecr.us-east-1.amazonaws.com/tensorflow-inference@sha256:" + "b6" * 32,
 }
 STEP = {"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}
 TRACKED: dict[str, dict[str, Any]] = {

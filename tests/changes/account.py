@@ -62,6 +62,7 @@ class Load:
     p95_s: float = 0.2
     errors: float = 0.0
     gpu: float = 10.0
+    overhead_s: float = 0.0
 
 
 STEADY = Load()
@@ -236,6 +237,8 @@ class Account:
                 case "ModelLatency":
                     share = 1.0 if signal.statistic == "p95" else 0.5
                     rows[signal] = [1e6 * load.p95_s * share if load.requests else float("nan") for load in loads]
+                case "OverheadLatency":
+                    rows[signal] = [1e6 * load.overhead_s for load in loads]
                 case "GPUUtilization":
                     rows[signal] = [load.gpu * minutes for load in loads]
                 case "GPUMemoryUtilization" | "MemoryUtilization" | "CPUUtilization":

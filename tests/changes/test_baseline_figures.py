@@ -28,6 +28,7 @@ from rightsizer.changes.baseline import (
     periods_of,
     requests_by_hour,
     serving_figures,
+    usual_overhead_s,
     watched_metrics,
 )
 from rightsizer.changes.proof import queue_verdict
@@ -36,7 +37,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.plan import Before, Plan, VariantCount
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series
+from rightsizer.domain.usage import OVERHEAD, MetricStatistic, MetricWindow, NoMetrics, Series
 from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -74,6 +75,13 @@ def test_a_period_has_what_was_published_in_it_and_none_where_nothing_was() -> N
         ServicePeriod(START + 2 * FIVE_MINUTES, 0.0, 0.0, 1.0, None, None),
     ]
     assert list(periods_of(window({}))) == []
+
+
+def test_what_passes_around_the_model_is_the_mean_of_all_requests_of_all_variants() -> None:
+    one = window({REQUESTS: [10.0, NAN, 30.0], OVERHEAD: [10_000.0, 7e6, 50_000.0]})
+    other = window({REQUESTS: [60.0, 0.0, 5.0], OVERHEAD: [80_000.0, 9e6, NAN]}, "w")
+    assert usual_overhead_s([one, NOTHING, other]) == pytest.approx(0.064)
+    assert usual_overhead_s([window({REQUESTS: [1.0]})]) == 0.0
 
 
 @pytest.mark.parametrize("spelling", PROCESSED)

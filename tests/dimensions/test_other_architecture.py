@@ -14,7 +14,9 @@ from tests.recommender.kit import judge
 
 def test_another_chip_is_at_least_a_medium_risk_and_names_the_compiler() -> None:
     quotas = {name: 0 for name in kit.TYPES if name != "ml.g5.xlarge"}
-    found = judged(kit.endpoint("ml.g5.xlarge", p95_s=0.72), kit.window(kit.steady(memory=90.0)), quotas=quotas)
+    three = kit.endpoint("ml.g5.xlarge", 3, p95_s=0.72)
+    three = replace(three, objective=replace(three.objective, min_instances=3))
+    found = judged(three, kit.window(kit.steady(memory=90.0)), quotas=quotas)
     option = found.chosen_option
     assert option is not None
     assert option.target.instance_type == "ml.inf2.xlarge"

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.option import Effort, Option, OptionKind, Target
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.recommender.alternatives import migration_cost_reason
 from rightsizer.recommender.other_endpoint import SERVING_PHASES, TRAINING_PHASES, migration_phases
 from tests.samples import option, price
 
@@ -35,3 +37,15 @@ def test_trainium_that_serves_has_them_too() -> None:
 def test_training_and_serving_go_through_the_same_phases() -> None:
     names = [[each.split(": ")[0] for each in phases] for phases in (SERVING_PHASES, TRAINING_PHASES)]
     assert names[0] == names[1] == ["assess", "pilot", "roll out"]
+
+
+def test_a_migration_that_does_not_pay_its_work_within_a_year_is_no_reason_for_a_change() -> None:
+    def why(saving: str, effort: Effort = Effort.VERY_HIGH) -> Reason | None:
+        return migration_cost_reason(on_chip(saving_usd_per_month=Decimal(saving), effort=effort))
+
+    text = (
+        "a migration to ml.inf2.xlarge would save USD 9,960.00 a year and takes about two weeks of work, taken as USD"
+    )
+    assert why("830") == Reason(Code.SAVING_TOO_SMALL, f"{text} 10,000")
+    assert why("834") is None
+    assert why("1", Effort.HIGH) is None, "another image for the same model is a smaller work"

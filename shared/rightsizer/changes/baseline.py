@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import combinations, pairwise
 
-from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series
+from rightsizer.domain.usage import OVERHEAD, MetricStatistic, MetricWindow, NoMetrics, Series
 
 REQUESTS = MetricStatistic("Invocations", "Sum")
 ERRORS = MetricStatistic("Invocation5XXErrors", "Sum")
@@ -253,6 +253,16 @@ def most_refused(rows: Sequence[ServicePeriod]) -> float:
     windows = (rows[start : start + WINDOW] for start in range(max(len(rows) - WINDOW + 1, 1)))
     sums = ((sum(p.refused for p in w), sum(p.requests for p in w)) for w in windows)
     return max((refused / max(calls, refused) for refused, calls in sums if refused >= BAD_REQUESTS), default=0.0)
+
+
+def usual_overhead_s(windows: Windows) -> float:
+    """Mean of what passes around the model of a request (OverheadLatency), seconds; 0 where it is not known."""
+    known = [window.series for window in windows if isinstance(window, MetricWindow)]
+    both = [
+        (series[OVERHEAD].values, series[REQUESTS].values) for series in known if {OVERHEAD, REQUESTS} <= set(series)
+    ]
+    pairs = [(v, n) for values, calls in both for v, n in zip(values, calls, strict=False) if v == v and n > 0]
+    return sum(v * n for v, n in pairs) / sum(n for _, n in pairs) / 1e6 if pairs else 0.0
 
 
 def usual_p95_s(baseline: Mapping[str, float], variant: str) -> float:

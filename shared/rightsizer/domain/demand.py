@@ -153,6 +153,8 @@ class Demand:
     refused: RefusedShares = RefusedShares()
     failed_lately: float = 0.0
     """What failed of the requests of the last two days, where ten or more did; else 0."""
+    overhead_s: float = 0.0
+    """Mean of what passes around the model of a request (OverheadLatency), seconds; 0 where it is not known."""
     uncounted: bool = False
     """Whether requests were answered that nobody counted: a latency was published, and no `Invocations` with it."""
 

@@ -21,13 +21,13 @@ from rightsizer.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class LatencyObjective:
-    """The latency that must hold, seconds, and the errors that may be."""
+    """The latency that must hold, seconds, and the share of failed requests (0..1) that may be, None: not declared."""
 
     p95_s: float
     declared: bool
     source: str
     error_share: float | None = None
-    """Failed requests that the owner allows, 0..1; None where nothing is declared."""
+    overhead_s: float = 0.0  # that passes around the model of what was promised; 0 where that is little
 
 
 class OptionKind(StrEnum):

@@ -159,6 +159,7 @@ class NoMetrics:
     kind: Literal["no-metrics"] = "no-metrics"
 
 
+OVERHEAD = MetricStatistic("OverheadLatency", "Average")  # read where a p95 is declared: callers wait for it too
 SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("Invocations", "Sum"),
     MetricStatistic("Invocation5XXErrors", "Sum"),
@@ -168,6 +169,7 @@ SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("ModelLatency", "p90"),
     MetricStatistic("ModelLatency", "p95"),
     MetricStatistic("ModelLatency", "p99"),
+    OVERHEAD,
     MetricStatistic("GPUUtilization", "Average"),
     MetricStatistic("GPUUtilization", "Maximum"),
     MetricStatistic("GPUMemoryUtilization", "Average"),
@@ -204,13 +206,13 @@ ASYNC_SIGNALS: tuple[MetricStatistic, ...] = (
 """Read of asynchronous endpoints too, which publish no `Invocations`. AWS's documentation spells one with three s."""
 
 
+_SUMS_AND_MEANS = {"Invocation5XXErrors", "ExpiredRequests", OVERHEAD.metric}
 OF_A_DAY = frozenset(
     signal
     for signal in (*SIGNALS, *ASYNC_SIGNALS)
-    if signal.metric != "ApproximateBacklogSize"
-    and (signal.statistic == "Maximum" or signal.metric in ("Invocation5XXErrors", "ExpiredRequests"))
+    if signal.metric in _SUMS_AND_MEANS or (signal.statistic == "Maximum" and signal.metric != "ApproximateBacklogSize")
 )
-"""Statistics of which daily usage keeps the highest or the sum of a day: one datapoint of a day says as much as 288."""
+"""Of these daily usage keeps the highest, the mean or the sum of a day: one datapoint of a day says as much as 288."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +318,8 @@ class DailyUsage:
     """Requests answered by 4XX: in slots with at least half of the requests of the day's busiest one, and in others."""
     publishing: float | None = None
     """Mean instances that published, of a fleet of fixed size on a day read whole; None where that was not asked."""
+    overhead_s: float | None = None
+    """Mean of what passed around the model (OverheadLatency), seconds; None where it was not read or published."""
     stopped: tuple[int, ...] = ()
     """Slots without a datapoint in which office hours had it stopped; ascending. They are not stored with a day."""
 

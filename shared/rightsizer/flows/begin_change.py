@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rightsizer.changes import failure, plan, preflight, proof, start_limits
 from rightsizer.changes.approval import approver_refusal
-from rightsizer.changes.baseline import HABIT_SIGNALS, habit_start, slowness_before
+from rightsizer.changes.baseline import HABIT_SIGNALS, habit_start, slowness_before, usual_overhead_s
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
 from rightsizer.changes.shadow_test_result import asker_of_test
@@ -28,12 +28,14 @@ from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.tags import declared_p95_s
+from rightsizer.domain.usage import OVERHEAD
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
 from rightsizer.flows.read_state import copied_component_requests
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
+from rightsizer.recommender.latency import left_for_model_s
 
 if TYPE_CHECKING:
     from rightsizer.dimensions.dimension import Dimension
@@ -305,10 +307,13 @@ class ChangeStarter:
         names = [v.name for v in inputs.endpoint.variants]
         end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
         copies, signals = copied_component_requests(change), proof.watched_metrics(inputs.endpoint.asynchronous)
-        requests = [*(MetricRequest(change.ref.name, name, signals) for name in names), *copies]
+        requests = [*(MetricRequest(change.ref.name, name, (*signals, OVERHEAD)) for name in names), *copies]
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
         tagged, usual = declared_p95_s(inputs.tags), proof.baseline(windows)
         objective = inputs.limits.objective_p95_s if tagged is None else tagged
+        if objective is not None:  # alarms and proof read the model's latency alone
+            left = left_for_model_s(objective, usual_overhead_s(windows))
+            objective = left if left > 0 else None
         made_at = inputs.config.created_at if inputs.config is not None else None
         by_hand = None if inputs.scaling else inputs.endpoint.modified_at  # autoscaling modifies it day by day
         if (start := habit_start(end, made_at, by_hand, inputs.last_change_at)) < end - BASELINE:

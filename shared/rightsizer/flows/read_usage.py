@@ -22,6 +22,7 @@ from rightsizer.domain.usage import (
     ASYNC_SIGNALS,
     DAY_S,
     OF_A_DAY,
+    OVERHEAD,
     SIGNALS,
     SLOT_S,
     EndpointUsage,
@@ -129,7 +130,8 @@ class UsageReader:
         moves = bool(endpoint.scaling) or EndpointKind.REAL_TIME not in endpoint.kinds
         whole = self._has_whole_days(endpoint, done)
         counted = moves or (whole and endpoint.variants[0].current_count > 1)
-        signals = [s for s in SIGNALS if s != COUNTED or counted]
+        promised = endpoint.objective.p95_s is not None
+        signals = [s for s in SIGNALS if (s != COUNTED or counted) and (s != OVERHEAD or promised)]
         more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
         hardware = self._hardware(endpoint)
         gpus = hardware.accelerator_count if hardware else 0

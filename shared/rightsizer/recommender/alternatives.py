@@ -10,7 +10,7 @@ from rightsizer.autoscaling.policies import may_scale_in
 from rightsizer.autoscaling.target_tracking import BUSY_TARGET, TRACKING, choose_metric, metric_reason
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.option import Excluded, Option, OptionKind, Risk, RiskResource, Target
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Needs, Recommendation
@@ -26,6 +26,10 @@ from rightsizer.recommender.packing import needs_at
 from rightsizer.recommender.priced_option import price_fleet
 from rightsizer.recommender.scaling_options import LATE, least_weekly_mean, service_s
 from rightsizer.recommender.stages import gate_of
+
+MIGRATION_USD, MONTHS = Decimal(10_000), 12
+"""Two weeks of an engineer for another chip (Neuron's phases: assess, a week of pilot, roll out), and the months in
+which it has to pay for itself; both assumptions. A change that pays later is not why an endpoint is too large."""
 
 
 def add_alternatives(
@@ -95,13 +99,22 @@ def _migration_wait_reason(option: Option) -> Reason:
     )
 
 
+def migration_cost_reason(option: Option) -> Reason | None:
+    """Why a migration saves too little for the work of people that it takes; None where it pays within a year."""
+    a_year = MONTHS * option.saving_usd_per_month
+    if option.effort is not Effort.VERY_HIGH or a_year >= MIGRATION_USD:
+        return None
+    text = f"a migration to {option.target.instance_type} would save USD {a_year:,.2f} a year and takes about two weeks"
+    return Reason(Code.SAVING_TOO_SMALL, f"{text} of work, taken as USD {MIGRATION_USD:,}")
+
+
 def _alternative_order(option: Option) -> tuple[bool, float, str]:
     return not option.in_place, -float(option.saving_usd_per_month), option.target.instance_type
 
 
 def _propose_first(base: Recommendation, context: EvaluationContext, options: list[Option]) -> Recommendation:
     """The first that saves enough as a proposal. What saves too little is ruled out, and alone changes nothing."""
-    reasons = [(option, gate_of(context, option)[1]) for option in options]
+    reasons = [(option, migration_cost_reason(option) or gate_of(context, option)[1]) for option in options]
     enough = [option for option, why in reasons if why.code is not Code.SAVING_TOO_SMALL]
     small = (Excluded(context.runs.name, why, option.kind) for option, why in reasons if option not in enough)
     base = replace(base, excluded=(*base.excluded, *small))

@@ -18,6 +18,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.usage import (
     BIN,
     DAY_S,
+    OVERHEAD,
     SLOT_S,
     SLOTS,
     DailyUsage,
@@ -155,6 +156,7 @@ class _Day:
             oldest_request_s=self._largest("ApproximateAgeOfOldestRequest"),
             expired=sum(v for v in self.get("ExpiredRequests", "Sum") if v == v),
             publishing=self._publishing(sum(ran)),
+            overhead_s=self._overhead(calls),
         )
         return self._with_refused(made)
 
@@ -165,6 +167,14 @@ class _Day:
         full = full_slots(made) if slots else ()
         while_full = sum(n for i, n in slots if i in full)
         return replace(made, refused=(while_full, sum(n for _, n in slots) - while_full)) if slots else made
+
+    def _overhead(self, calls: Values) -> float | None:
+        """Mean time around the model of a request, seconds."""
+        values = self.cut(self.window.series.get(OVERHEAD))
+        if len(values) < self.size:  # read by the day: one datapoint
+            return _mean(values, 1e6)
+        known = [(v, n) for v, n in zip(values, calls, strict=True) if v == v and n > 0]
+        return round(sum(v * n for v, n in known) / sum(n for _, n in known) / 1e6, 4) if known else None
 
     def _largest(self, metric: str) -> float | None:
         return max((v for v in self.get(metric, "Maximum") if v == v), default=None)

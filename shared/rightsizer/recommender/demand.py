@@ -92,6 +92,13 @@ def demand_of(
     )
 
 
+def overhead_of(days: Sequence[DailyUsage]) -> float:
+    """Mean of what passes around the model of a request, seconds; 0 where it is not known."""
+    known = [(d.overhead_s, d.request_count) for d in days if d.overhead_s is not None]
+    requests = sum(count for _, count in known)
+    return sum(seconds * count for seconds, count in known) / requests if requests > 0 else 0.0
+
+
 def _failed_share(days: Sequence[DailyUsage]) -> float:
     return sum(d.errors for d in days) / max(sum(d.request_count for d in days), 1.0)
 

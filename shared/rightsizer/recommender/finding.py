@@ -177,11 +177,13 @@ def too_late_reason(
     help.
     """
     load = demand.load.peak_rate * latency.mean_s / max(instances, 1.0)
-    short = load > policy.rho_one or latency.p95_s > MUCH * objective.p95_s
+    around = objective.overhead_s
+    short = load > policy.rho_one or latency.p95_s + around > MUCH * (objective.p95_s + around)
     if not objective.declared or latency.p95_s <= objective.p95_s or not short:
         return None
     may = f"the objective of {seconds_text(objective.p95_s)} ({objective.source})"
-    return Reason(Code.UNDER_PROVISIONED, f"p95 is {seconds_text(latency.p95_s)}, above {may}")
+    own = " of the model" if around else ""
+    return Reason(Code.UNDER_PROVISIONED, f"p95{own} is {seconds_text(latency.p95_s)}, above {may}")
 
 
 def busy_and_failing_reason(demand: Demand, objective: LatencyObjective, policy: Policy) -> Reason | None:

@@ -15,25 +15,46 @@ type Bins = Sequence[tuple[float, float]]
 REAL_TIME_S = 60.0
 """Seconds after which a real-time request ends unanswered (SageMaker API reference, InvokeEndpoint)."""
 
+OVERHEAD_TOLD = 0.05
+"""Share of what was promised up to which time around the model is noise: days differ by more."""
 
-def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> LatencyObjective:
-    """The p95 to keep, seconds: the tag, else what the owner's scaling holds, else *as today*.
 
-    Who declares nothing expects nothing to become worse. Only the tag declares an objective.
+def left_for_model_s(promised_s: float, overhead_s: float) -> float:
+    """Seconds of a promised latency that are left for the model.
+
+    0 or below where all of it passes around the model.
     """
-    declared = endpoint.objective
+    return promised_s - overhead_s if overhead_s >= OVERHEAD_TOLD * promised_s else promised_s
+
+
+def latency_objective(
+    endpoint: Endpoint, latency: Latency, policy: Policy, overhead_s: float = 0.0
+) -> LatencyObjective:
+    """The p95 of the model to keep, seconds: the tag, else what the owner's scaling holds, else *as today*.
+
+    Who declares nothing expects nothing to become worse. Only the tag declares an objective: what callers wait, so
+    that `overhead_s`, the mean that passes around the model, is taken off. Where that alone is more than was declared
+    no instance keeps the promise, and the model's latency stays as today.
+    """
+    declared, around, broken = endpoint.objective, 0.0, ""
     if declared.p95_s is not None:
-        if declared.p95_s > REAL_TIME_S and _ends_after_a_minute(endpoint, latency):
-            source = f"{declared.source} says {seconds_text(declared.p95_s)}, and a real-time request ends before that"
-            return LatencyObjective(REAL_TIME_S, True, source, declared.error_share)
-        return LatencyObjective(declared.p95_s, True, declared.source, declared.error_share)
+        most, source = declared.p95_s, declared.source
+        if most > REAL_TIME_S and _ends_after_a_minute(endpoint, latency):
+            source = f"{source} says {seconds_text(most)}, and a real-time request ends before that"
+            most = REAL_TIME_S
+        around = most - left_for_model_s(most, overhead_s)
+        passes = f"{seconds_text(around)} pass around the model (OverheadLatency)"
+        if around < most:
+            source = f"{source}: {seconds_text(most)}, of which {passes}" if around else source
+            return LatencyObjective(most - around, True, source, declared.error_share, around)
+        broken = f"{source} says {seconds_text(most)}, and {passes}, which no instance changes; "
     tracked = tracked_p95_s(endpoint.scaling)
     if tracked is not None:
         held = f"its scaling policy holds the p95 of ModelLatency at {1000 * tracked:.0f} ms"
         return LatencyObjective(tracked, False, held, declared.error_share)
     today = min(max(policy.objective_factor * latency.p95_s, latency.p99_s), policy.objective_most * latency.p95_s)
-    source = f"as today: max({policy.objective_factor:g} x p95, p99), at most {policy.objective_most:g} x p95"
-    return LatencyObjective(today, False, source, declared.error_share)
+    source = f"{broken}as today: max({policy.objective_factor:g} x p95, p99), at most {policy.objective_most:g} x p95"
+    return LatencyObjective(today, False, source, declared.error_share, around)
 
 
 def _ends_after_a_minute(endpoint: Endpoint, latency: Latency) -> bool:

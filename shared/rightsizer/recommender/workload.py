@@ -10,7 +10,14 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.price import Price
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs, EvaluationContext
-from rightsizer.recommender.demand import demand_of, has_uncounted, latency_of, unseen_hours, unseen_instances
+from rightsizer.recommender.demand import (
+    demand_of,
+    has_uncounted,
+    latency_of,
+    overhead_of,
+    unseen_hours,
+    unseen_instances,
+)
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.latency import ServiceTime, find_service_time, latency_objective, rates_of
 from rightsizer.recommender.usage_days import complete_end
@@ -45,7 +52,7 @@ class WorkloadAnalysis:
             base=self.base,
             demand=self.demand,
             latency=latency,
-            objective=latency_objective(self.endpoint, latency, self.inputs.policy),
+            objective=latency_objective(self.endpoint, latency, self.inputs.policy, self.demand.overhead_s),
             instances=_mean_instances(self.endpoint, self.days, history),
             unqueued=self.waiting,
             random_base=self.random_base,
@@ -65,7 +72,7 @@ def analyse_workload(
     waiting = _find_waiting(base, random_base)
     share = waiting[0].share(waiting[1]) if waiting else 1.0
     demand = demand_of(days, base, reference, memory, policy, share)
-    demand = replace(demand, uncounted=any(map(has_uncounted, base)))
+    demand = replace(demand, uncounted=any(map(has_uncounted, base)), overhead_s=overhead_of(days))
     if hardware.has_gpu and endpoint.kind is EndpointKind.REAL_TIME:  # others may have no instance for days
         until = complete_end(days[-1].day, inputs.now)
         unseen = unseen_instances(days, endpoint.variants[0].current_count)
