@@ -45,6 +45,8 @@ _lexed: Any = vars(ConditionExpressionParser)["_lex_condition_expression"]
 _parsed_anew: Any = vars(ConditionExpressionParser)["parse"]
 _new_client: Any = vars(Session)["_make"]
 _register_retries: Any = vars(ClientCreator)["_register_retries"]
+_Handlers: Any = vars(hooks)["_PrefixTrie"]
+_remove_item: Any = vars(_Handlers)["remove_item"]
 _transact_all: Any = vars(DynamoDBBackend)["transact_write_items"]
 _writing = threading.local()
 
@@ -153,7 +155,7 @@ def _takes_any(handler: Any) -> bool:
 
 
 def _copied(trie: Any, node: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the handlers of a session for a client."""
+    """A copy of handlers by the parts of their events' names."""
     found = dict(node)
     for key, value in node.items():
         if isinstance(value, hooks.NodeList):
@@ -161,6 +163,30 @@ def _copied(trie: Any, node: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(value, dict):
             found[key] = _copied(trie, value) if value else {}
     return found
+
+
+def _same_handlers(trie: Any) -> Any:
+    """The copy of a session's handlers for a client: the very same ones, of which no client changes any in place."""
+    found = object.__new__(type(trie))
+    found._root = trie._root
+    return found
+
+
+def _append_handler(trie: Any, event: str, handler: Any, section: int = 1) -> None:
+    """Another handler of an event: what leads to it is copied, since other clients have the same."""
+    node = trie._root = {**trie._root, "children": dict(trie._root["children"])}
+    for part in event.split("."):
+        known = node["children"].get(part) or {"chunk": part, "values": None, "children": {}}
+        node["children"][part] = {**known, "children": dict(known["children"])}
+        node = node["children"][part]
+    before = node["values"] or hooks.NodeList([], [], [])
+    node["values"] = hooks.NodeList(*([*one, handler] if at == section else one for at, one in enumerate(before)))
+
+
+def _remove_handler(trie: Any, event: str, handler: Any) -> None:
+    """One handler less, in handlers of the client's own."""
+    trie._root = _copied(trie, trie._root)
+    _remove_item(trie, event, handler)
 
 
 def _value(found: Any) -> Any:
@@ -325,7 +351,9 @@ def share() -> None:
         (regions, "EndpointProvider", parsed.provider),
         (hooks.EventAliaser, "_alias_name_cache", _Aliases()),
         (hooks, "accepts_kwargs", _takes_any),
-        (vars(hooks)["_PrefixTrie"], "_recursive_copy", _copied),
+        (_Handlers, "__copy__", _same_handlers),
+        (_Handlers, "append_item", _append_handler),
+        (_Handlers, "remove_item", _remove_handler),
         (httpsession, "create_urllib3_context", cache(httpsession.create_urllib3_context)),
         (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
         (SigV4Auth, "canonical_request", _signed),
