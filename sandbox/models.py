@@ -26,6 +26,7 @@ from botocore.model import ServiceModel
 from botocore.paginate import Paginator
 from moto.core import common_models, responses
 from moto.core import models as core_models
+from moto.core.base_backend import BackendDict
 from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
@@ -213,6 +214,13 @@ def _signed(signer: SigV4Auth, request: Any) -> Any:
     return "" if type(signer) in (SigV4Auth, S3SigV4Auth) else _canonical(signer, request)
 
 
+def _backends_of(backends: Any, account: str) -> Any:
+    """What moto has of a service in an account; it looks under a lock whether it has to be made, each time."""
+    if not dict.__contains__(backends, account):
+        backends._create_account_specific_backend(account)
+    return dict.__getitem__(backends, account)
+
+
 def _made(kind: Any, *_given: Any, **_named: Any) -> Any:
     """An object of moto's. moto remembers each one for ever, which only S3 reads again when an account is left.
 
@@ -360,6 +368,7 @@ def share() -> None:
         (DynamoType, "cast_value", property(_value)),
         (core_models, "RESPONSES_METHODS", ()),  # for the library `requests`, which nobody uses here: 1,300 each time
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
+        (BackendDict, "__getitem__", _backends_of),
         (common_models.BaseModel, "__new__", staticmethod(_made)),
         (BaseClient, "get_paginator", _paginator),
         (DynamoType, "__deepcopy__", _same_value),
