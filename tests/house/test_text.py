@@ -15,7 +15,7 @@ import pytest
 from tests.house.source import parsed
 
 LIBRARY = Path(__file__).parents[2] / "shared" / "rightsizer"
-WORDS = frozenset({"detail", "text", "sentence", "facts", "outcome", "step", "alarm", "alarm_name"})
+WORDS = frozenset({"detail", "text", "sentence", "facts", "outcome", "step", "alarm", "alarm_name", "enable"})
 """Fields that hold words for people, and names of steps and alarms."""
 LOCAL = WORDS - {"text", "step", "alarm"}
 """Of these, the names of variables: as such the others hold a piece of input, a step or an alarm."""
@@ -29,6 +29,7 @@ KEYS = ("key", "_id", "fingerprint", "digest")
 """A function that makes a key has one of these in its name."""
 
 ALLOWED = {
+    "domain.of_enable": "the one reader of how a proposal can be enabled, as it is stored",
     "domain.read_failure": "the one reader of what a stored journal says of a write that failed",
     "domain.with_older_facts": "the one reader of what earlier releases stored",
     "flows._faults": "AWS says in words alone why a launch failed",
@@ -51,6 +52,8 @@ def is_words(node: ast.expr) -> bool:
             return True
         case ast.Subscript(value=inside):
             return is_words(inside)
+        case ast.BoolOp(values=values):
+            return any(is_words(each) for each in values)
         case ast.Call(func=ast.Name(id="str"), args=[inside]):
             return is_words(inside)
         case ast.Call(
@@ -186,6 +189,7 @@ def test_a_value_that_is_compared_with_a_text_is_found(line: str, times: int) ->
         '"GPU" not in option.facts',
         'alarm["AlarmName"].removesuffix("-p95")',
         "event.alarm_name.split('-')",
+        '(proposal.enable or "ask").partition("\\n")',
         'detail.partition(":")',
         "self.journal[-1].detail.split(':', 2)",
     ],
