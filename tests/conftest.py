@@ -49,7 +49,6 @@ LONGEST = (
     "demo/test_demo.py",
     "faults/test_lost.py",
     "faults/test_faults.py",
-    "frozen/test_frozen.py",
     "faults/test_hours.py",
     "artefact/test_self_test.py",
     "faults/test_tested.py",
