@@ -118,8 +118,8 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class HowToEnable:
-    """What keeps a proposal from being approved, and what changes that."""
+class EnablingStep:
+    """The reason why a proposal cannot be approved, and the step that changes that."""
 
     why: str
     """One sentence."""
@@ -127,8 +127,8 @@ class HowToEnable:
     """A command or a diff to copy; empty where there is none."""
 
     @classmethod
-    def of_enable(cls, enable: str) -> "HowToEnable":
-        """From the form that is stored: the sentence on the first line, what is to be copied below it."""
+    def of_enable(cls, enable: str) -> "EnablingStep":
+        """Read the stored form: the sentence on the first line, and below it the lines to copy."""
         why, _, lines = enable.partition("\n")
         return cls(why, lines)
 
@@ -146,7 +146,7 @@ class Proposal:
     approvable: bool
     """False when the role may not change the endpoint; `enable` then says how to allow it."""
     enable: str = ""
-    """Why it may not, and the tag command or the owning stack's property that would: the stored `how_to_enable`."""
+    """Why it may not, and the tag command or the owning stack's property that would: the stored `enabling_step`."""
     decision: Decision | None = None
     change_id: str = ""
     outcome: str = ""
@@ -173,9 +173,9 @@ class Proposal:
         return self.recommendation.ref
 
     @property
-    def how_to_enable(self) -> HowToEnable:
-        """What keeps it from being approved, and what changes that."""
-        return HowToEnable.of_enable(self.enable or "ask whoever runs rightsizer")
+    def enabling_step(self) -> EnablingStep:
+        """The reason why it cannot be approved, and the step that changes that."""
+        return EnablingStep.of_enable(self.enable or "ask whoever runs rightsizer")
 
     @property
     def is_test_first(self) -> bool:

@@ -206,7 +206,7 @@ def _answer(proposal: Proposal) -> Markup:
         commands = [*approve, *reject, *commands]
     enable = None
     if not proposal.approvable:
-        way = proposal.how_to_enable
+        way = proposal.enabling_step
         copied = tag("pre", way.lines) if way.lines else None
         enable = tag("div", tag("p", f"It cannot be approved here: {way.why}"), copied)
     return tag("div", enable, tag("pre", "\n".join(commands)), class_="panel")

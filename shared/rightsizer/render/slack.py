@@ -94,7 +94,7 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
 
 def _why_not_approvable(proposal: Proposal) -> str:
     """Why it cannot be approved as a sentence, and below it what is to be copied: a command, or a diff."""
-    way = proposal.how_to_enable
+    way = proposal.enabling_step
     text = f"*It cannot be approved here:* {escape(way.why, SECTION - 2600)}"
     return f"{text}\n{code(way.lines, 2500)}" if way.lines else text
 
