@@ -149,6 +149,8 @@ def _sent(shape: Any, value: Any) -> Any:
     """A parameter as the service reads it: without absent members, times in whole seconds."""
     match shape.type_name:
         case "structure":
+            if _is_text_of_table(shape, value):
+                return dict(value)
             known = shape.members
             return {name: _sent(known[name], item) for name, item in value.items() if item is not None}
         case "list":
@@ -167,16 +169,12 @@ def _sent(shape: Any, value: Any) -> Any:
 def _received(shape: Any, value: Any) -> Any:
     """An answer as the client reads it, a copy of what the service holds."""
     match shape.type_name:
+        case "structure" if _is_text_of_table(shape, value):
+            return dict(value)
         case "structure":
             return {name: _received(member, item) for name, member, item in _given(shape, value)}
         case "list":
-            kind = shape.member.type_name
-            if kind == "double":  # datapoints come by the thousand
-                return [float(item) for item in value]
-            if kind == "timestamp":
-                whole = (type(item) is datetime and item.tzinfo is UTC and not item.microsecond for item in value)
-                return list(value) if all(whole) else [_instant(item) for item in value]
-            return [_received(shape.member, item) for item in value]
+            return _received_list(shape.member, value)
         case "map":
             return {str(name): _received(shape.value, item) for name, item in value.items()}
         case "timestamp":
@@ -188,6 +186,15 @@ def _received(shape: Any, value: Any) -> Any:
         case "blob":
             return b64decode(value) if isinstance(value, str) else value
     return str(value) if isinstance(value, str) else value
+
+
+def _received_list(member: Any, value: Any) -> list[Any]:
+    if member.type_name == "double":  # datapoints come by the thousand
+        return [float(item) for item in value]
+    if member.type_name == "timestamp":
+        whole = (type(item) is datetime and item.tzinfo is UTC and not item.microsecond for item in value)
+        return list(value) if all(whole) else [_instant(item) for item in value]
+    return [_received(member, item) for item in value]
 
 
 def _given(shape: Any, value: Any) -> list[tuple[str, Any, Any]]:
@@ -204,6 +211,8 @@ def is_valid(shape: Any, value: Any) -> bool:
     """
     kind, about = shape.type_name, shape.metadata
     if kind == "structure":
+        if _is_text_of_table(shape, value):
+            return True
         if type(value) is not dict or about.get("document") or (about.get("union") and len(value) != 1):
             return False
         known = shape.members
@@ -217,6 +226,14 @@ def is_valid(shape: Any, value: Any) -> bool:
         return type(value) is dict and all(type(key) is str and is_valid(shape.value, value[key]) for key in value)
     plain = _PLAIN.get(kind)
     return type(value) is plain and "jsonvalue" not in shape.serialization
+
+
+def _is_text_of_table(shape: Any, value: Any) -> bool:
+    """Whether it is a text or a number of a table, as nearly all that is asked of DynamoDB and all that it answers."""
+    if shape.name != "AttributeValue" or type(value) is not dict or len(value) != 1:
+        return False
+    ((kind, text),) = value.items()
+    return kind in ("S", "N") and type(text) is str
 
 
 def _instant(value: Any) -> datetime:

@@ -26,6 +26,7 @@ from botocore.model import ServiceModel
 from botocore.paginate import Paginator
 from moto.core import common_models, responses
 from moto.core import models as core_models
+from moto.core.base_backend import BackendDict
 from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
@@ -45,6 +46,8 @@ _lexed: Any = vars(ConditionExpressionParser)["_lex_condition_expression"]
 _parsed_anew: Any = vars(ConditionExpressionParser)["parse"]
 _new_client: Any = vars(Session)["_make"]
 _register_retries: Any = vars(ClientCreator)["_register_retries"]
+_Handlers: Any = vars(hooks)["_PrefixTrie"]
+_remove_item: Any = vars(_Handlers)["remove_item"]
 _transact_all: Any = vars(DynamoDBBackend)["transact_write_items"]
 _writing = threading.local()
 
@@ -153,7 +156,7 @@ def _takes_any(handler: Any) -> bool:
 
 
 def _copied(trie: Any, node: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the handlers of a session for a client."""
+    """A copy of handlers by the parts of their events' names."""
     found = dict(node)
     for key, value in node.items():
         if isinstance(value, hooks.NodeList):
@@ -161,6 +164,30 @@ def _copied(trie: Any, node: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(value, dict):
             found[key] = _copied(trie, value) if value else {}
     return found
+
+
+def _same_handlers(trie: Any) -> Any:
+    """The copy of a session's handlers for a client: the very same ones, of which no client changes any in place."""
+    found = object.__new__(type(trie))
+    found._root = trie._root
+    return found
+
+
+def _append_handler(trie: Any, event: str, handler: Any, section: int = 1) -> None:
+    """Another handler of an event: what leads to it is copied, since other clients have the same."""
+    node = trie._root = {**trie._root, "children": dict(trie._root["children"])}
+    for part in event.split("."):
+        known = node["children"].get(part) or {"chunk": part, "values": None, "children": {}}
+        node["children"][part] = {**known, "children": dict(known["children"])}
+        node = node["children"][part]
+    before = node["values"] or hooks.NodeList([], [], [])
+    node["values"] = hooks.NodeList(*([*one, handler] if at == section else one for at, one in enumerate(before)))
+
+
+def _remove_handler(trie: Any, event: str, handler: Any) -> None:
+    """One handler less, in handlers of the client's own."""
+    trie._root = _copied(trie, trie._root)
+    _remove_item(trie, event, handler)
 
 
 def _value(found: Any) -> Any:
@@ -185,6 +212,13 @@ def _paginator(client: Any, name: str) -> Any:
 def _signed(signer: SigV4Auth, request: Any) -> Any:
     """What is signed. Nobody checks the signature in a header here; that of a link is checked (`sandbox.links`)."""
     return "" if type(signer) in (SigV4Auth, S3SigV4Auth) else _canonical(signer, request)
+
+
+def _backends_of(backends: Any, account: str) -> Any:
+    """What moto has of a service in an account; it looks under a lock whether it has to be made, each time."""
+    if not dict.__contains__(backends, account):
+        backends._create_account_specific_backend(account)
+    return dict.__getitem__(backends, account)
 
 
 def _made(kind: Any, *_given: Any, **_named: Any) -> Any:
@@ -325,13 +359,16 @@ def share() -> None:
         (regions, "EndpointProvider", parsed.provider),
         (hooks.EventAliaser, "_alias_name_cache", _Aliases()),
         (hooks, "accepts_kwargs", _takes_any),
-        (vars(hooks)["_PrefixTrie"], "_recursive_copy", _copied),
+        (_Handlers, "__copy__", _same_handlers),
+        (_Handlers, "append_item", _append_handler),
+        (_Handlers, "remove_item", _remove_handler),
         (httpsession, "create_urllib3_context", cache(httpsession.create_urllib3_context)),
         (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
         (SigV4Auth, "canonical_request", _signed),
         (DynamoType, "cast_value", property(_value)),
         (core_models, "RESPONSES_METHODS", ()),  # for the library `requests`, which nobody uses here: 1,300 each time
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
+        (BackendDict, "__getitem__", _backends_of),
         (common_models.BaseModel, "__new__", staticmethod(_made)),
         (BaseClient, "get_paginator", _paginator),
         (DynamoType, "__deepcopy__", _same_value),

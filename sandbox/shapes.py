@@ -40,6 +40,8 @@ def check(service: str, name: str, params: dict[str, Any], code: str = "Validati
 
 
 def _errors(shape: Shape, value: Any, path: str) -> Iterator[str]:
+    if not _has_limits(shape):
+        return
     match shape.type_name:
         case "structure":
             yield from _structure_errors(shape, value, path)
@@ -54,6 +56,20 @@ def _errors(shape: Shape, value: Any, path: str) -> Iterator[str]:
             yield from _string_errors(shape, str(value), path)
         case "integer" | "long" | "float" | "double":
             yield from _size_errors(shape, value, value, path, "value")
+
+
+@cache
+def _has_limits(shape: Shape) -> bool:
+    """Whether a model limits anything of a shape; a value of a table, which is in most requests, has no limit."""
+    seen, left = set(), [shape]
+    while left:
+        one: Any = left.pop()
+        if any(one.metadata.get(limit) is not None for limit in ("min", "max", "pattern", "enum", "required")):
+            return True
+        seen.add(one.name)
+        parts = (*getattr(one, "members", {}).values(), getattr(one, "member", None), getattr(one, "value", None))
+        left += [part for part in parts if part is not None and part.name not in seen]
+    return False
 
 
 def _structure_errors(shape: Shape, value: dict[str, Any], path: str) -> Iterator[str]:

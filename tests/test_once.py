@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from rightsizer import wire
+from rightsizer.errors import UnreadableError
 from rightsizer.flows import evaluate
 from rightsizer.recommender import context, recommend
 from tests import once
@@ -41,3 +43,21 @@ def test_days_are_folded_and_served_anew_where_anything_of_them_differs(monkeypa
         runs = [("a", "two", 1.0, 0.0), ("a", "two", 1.0, 0.0), ("b", "two", 1.0, 0.0), ("a", "one", 1.0, 0.0)]
         runs += [("a", "two", 2.0, 0.0), ("a", "two", 1.0, 0.1)]
         assert [replay(*given) for given in runs] == [8, 8, 9, 10, 11, 12]
+
+
+def test_a_stored_text_is_read_anew_where_it_or_its_noun_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = count(1)
+
+    def read(noun: type, text: str) -> int:
+        if text == "newer":
+            raise UnreadableError(f"try {next(asked)}")
+        return next(asked)
+
+    monkeypatch.setattr(wire, "load_stored", read)
+    with once.read_once():
+        load: Any = vars(wire)["load_stored"]
+        assert [load(int, "a"), load(int, "a"), load(int, "b"), load(str, "a"), load(int, "b")] == [1, 1, 2, 3, 2]
+        for number in (4, 5):
+            with pytest.raises(UnreadableError, match=f"try {number}"):
+                load(int, "newer")
+    assert vars(wire)["load_stored"] is read

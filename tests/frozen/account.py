@@ -1,64 +1,83 @@
-"""What a simulated account ends with after the story of the demo: the JSON of the commands, and the rows of the table.
+"""The story of the demo, with what the commands of a terminal print meanwhile and the rows of the table at its end.
 
-The account has fewer endpoints than the demo's, so that it takes seconds. Every row was written by the deployed
-functions themselves; a kind that the story does not write is in tests/golden.
+One run serves the tests of the demo and the frozen files. Every row was written by the deployed functions themselves; a
+kind that the story does not write is in tests/golden. The files hold a third of the endpoints, so that they are small.
 """
 
 import io
 import json
 import logging
-from collections.abc import Iterator, Mapping
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from rich.console import Console
-
-from sandbox import seed as seeding
+from sandbox import demo
 from sandbox.account import Sandbox
 from sandbox.demo import ALARMED, APPROVER, STORY, Demo
 from sandbox.demo_table import Row
+from sandbox.seed import residents
 from sandbox.slack import Workspace
 from sandbox.wiring import Stack
 from tests.frozen.library import bootstrap, run
 from tests.frozen.rows import detail_of, row_of
-from tests.once import drawn_once, judged_once, replayed_once
+from tests.once import drawn_once, judged_once, read_once, replayed_once
 
 OTHERS = ("poc-summariser", "legacy-ocr", "stack-owned", "autoscaled-feed", "async-video", "fraud-scores")
 """Beside those of the story: idle, without metrics, owned by a stack, autoscaled, asynchronous, and one to answer."""
 EXPLAINED = ("search-embeddings", "poc-summariser", "autoscaled-feed", "async-video")
+HIDDEN = frozenset(one.name for one in residents()) - {*STORY, ALARMED, *OTHERS}
+"""Endpoints of which the frozen files say nothing."""
 ROOT = Path(__file__).parents[2]
-QUIET = {"POWERTOOLS_METRICS_DISABLED": "true"}
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run of the demo: its exit code, what it printed, where its files are, and what is frozen of it."""
+
+    code: int
+    printed: str
+    progress: str
+    out: Path
+    documents: dict[str, Any]
+    """What the commands print with --json, by command line."""
+    rows: dict[str, Any]
+    """The rows of the table, and the names of the objects of the bucket, by key."""
 
 
 class Told(Demo):
     """The story of the demo, in which the commands of a terminal are asked and the table is read."""
 
-    def __init__(self, out: Path) -> None:
-        super().__init__(Console(file=io.StringIO()), out, None)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.documents: dict[str, Any] = {}
         self.rows: dict[str, Any] = {}
 
     def deploy(self, box: Sandbox, slack: Workspace, address: str) -> Stack:
-        """Deploy; then ask what needs nothing deployed, while the fortnight of metrics ends now."""
+        """Deploy; then ask of some endpoints what needs no function, while the fortnight of metrics ends now."""
         stack = super().deploy(box, slack, address)
         bootstrap.set_clock(lambda: box.clock.now)
-        self.ask("scan")
-        for name in EXPLAINED:
-            self.ask("explain", name)
-        self.ask("backtest", "--days", "2")
-        self.ask("doctor")
+        few = {name: one for name, one in box.world.fleet.endpoints.items() if name not in HIDDEN}
+        with patch.object(box.world.fleet, "endpoints", few):
+            self.ask("scan")
+            for name in EXPLAINED:
+                self.ask("explain", name)
+            self.ask("backtest", "--days", "2")
+            self.ask("doctor")
         return stack
 
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
         """At the end of the story, ask for the rest and read the table and the bucket."""
-        assert not stack.failures
+        super().close(stack, written, result)
         stack.redeploy(Approvers=f"{APPROVER},role/apply")  # who runs these commands may decide
         bootstrap.set_clock(lambda: self.box.clock.now)  # functions that start cold forget it
         self.ask("proposals")
-        listed = self.documents["proposals"]["proposals"]
+        listed = [one for one in self.documents["proposals"]["proposals"] if one["endpoint"] not in HIDDEN]
         for one in listed:
             if one["change"]:
                 self.ask("apply", one["id"])
@@ -105,24 +124,68 @@ def _journals(value: Any) -> Any:
     return [_journals(one) for one in value] if isinstance(value, list) else value
 
 
-def account() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The documents of the commands by command line, and the rows of the table by key."""
-    few = [one for one in seeding.residents() if one.name in (*STORY, ALARMED, *OTHERS)]
+def shown(documents: Mapping[str, Any], rows: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The documents and rows without the hidden endpoints, their proposals and their changes, as they are frozen."""
+    names = _any_of(HIDDEN)
+    ids = {key.split()[0].partition("#")[2] for key, row in rows.items() if _is_of(names, key, row)}
+    hidden = _any_of(HIDDEN | ids)
+    left = {at: _without(hidden, found) for at, found in documents.items()}
+    kept = {at: _without(hidden, row) for at, row in rows.items() if not hidden.search(at)}
+    kept = {at: row for at, row in kept.items() if not hidden.search(json.dumps(row))}
+    return {at: row_of(_journals(one)) for at, one in left.items()}, {
+        at: row_of(_journals(one)) for at, one in kept.items()
+    }
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(words))})(?![\w-])")
+
+
+def _is_of(names: re.Pattern[str], key: str, row: Any) -> bool:
+    """Whether a row is the proposal or the change of a hidden endpoint."""
+    body = row.get("doc", {}).get("json", {}) if key.startswith(("PROPOSAL#", "CHANGE#")) else {}
+    ref = body.get("ref") or body.get("recommendation", {}).get("ref") or {}
+    return names.fullmatch(str(ref.get("name", ""))) is not None
+
+
+def _without(hidden: re.Pattern[str], value: Any) -> Any:
+    """The value without the elements of its lists that name something hidden."""
+    if isinstance(value, Mapping):
+        return {key: _without(hidden, found) for key, found in value.items()}
+    if isinstance(value, list):
+        return [_without(hidden, one) for one in value if not hidden.search(json.dumps(one))]
+    return value
+
+
+def played(out: Path) -> Played:
+    """Run the program of the demo in this process, without any credential or profile of the machine."""
+    stories: list[Told] = []
+
+    def begin(*given: Any) -> Told:
+        stories.append(Told(*given))
+        return stories[-1]
+
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "RIGHTSIZER_"))}
+    printed, progress, code = io.StringIO(), io.StringIO(), 0
     with (
-        TemporaryDirectory() as out,
         chdir(ROOT),
-        patch.dict("os.environ", QUIET),
-        patch.object(seeding, "residents", lambda: few),
+        patch.dict("os.environ", kept, clear=True),
+        patch.object(demo, "Demo", begin),
+        patch.object(sys, "argv", ["demo", "--out", str(out)]),
+        redirect_stdout(printed),
+        redirect_stderr(progress),
         drawn_once(),
         judged_once(),
         replayed_once(),
+        read_once(),
     ):
-        story = Told(Path(out))
-        logging.disable()
         try:
-            story.play()
+            demo.main()
+        except SystemExit as ended:
+            code = int(ended.code or 0) if isinstance(ended.code, int | None) else 1
+            progress.write(f"{ended.code}")
         finally:
             logging.disable(logging.NOTSET)
             bootstrap.reset()
-    documents = {at: row_of(_journals(found)) for at, found in story.documents.items()}
-    return documents, {at: row_of(_journals(found)) for at, found in story.rows.items()}
+    documents, rows = shown(stories[0].documents, stories[0].rows)
+    return Played(code, printed.getvalue(), progress.getvalue(), out, documents, rows)

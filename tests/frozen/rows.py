@@ -19,7 +19,7 @@ SENTENCES = frozenset(
 """Fields that hold text for people. Any other text of many words counts as a sentence too."""
 FIGURES = frozenset({"facts", "figures"})
 """Fields whose texts are figures with their units: they are kept."""
-USUAL: Mapping[str, Any] = {"hours_per_month": "730", "asleep_hours": 0.0, "wake_s": None}
+USUAL: Mapping[str, Any] = {"hours_per_month": "730", "asleep_hours": 0.0, "wake_s": None, "component": ""}
 """Fields that are left out at this value: nearly all documents have it."""
 MANY_WORDS = 7
 MANY_NUMBERS = 30

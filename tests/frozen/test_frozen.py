@@ -1,4 +1,6 @@
-"""Moves, merges and new names change no id, no row and no JSON; tests/test_cases.py compares the answers."""
+"""Moves, merges and new names change no id, no row and no JSON; tests/test_cases.py compares the answers,
+tests/demo/test_demo.py the commands and the rows.
+"""
 
 import json
 from typing import Any
@@ -6,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.frozen import replayed, write
-from tests.frozen.account import account
 from tests.frozen.answers import CASES, frozen_cases
 from tests.frozen.ids import ids
 from tests.frozen.rows import DATA, TEXT, detail_of, differences, read, row_of
@@ -39,13 +40,6 @@ def test_each_target_and_each_approval_has_an_id_of_its_own() -> None:
 
 def test_each_labelled_case_has_a_frozen_answer_and_each_answer_its_case() -> None:
     assert frozen_cases() == {path.stem for path in CASES}
-
-
-@pytest.mark.slow
-def test_the_commands_print_and_the_table_holds_what_they_did() -> None:
-    documents, rows = account()
-    assert differences(read("commands"), documents) == []
-    assert differences(read("rows"), rows) == []
 
 
 def test_the_frozen_rows_are_of_every_kind_that_a_story_writes() -> None:

@@ -7,24 +7,30 @@ import argparse
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.frozen import replayed, rows
-from tests.frozen.account import account
+from tests.frozen.account import Played, played
 from tests.frozen.answers import answers
 from tests.frozen.ids import ids
 
 
 @cache
-def _account() -> tuple[dict[str, Any], dict[str, Any]]:
-    return account()
+def _played() -> Played:
+    with TemporaryDirectory() as out:
+        found = played(Path(out))
+    if found.code:
+        raise SystemExit(f"the demo ended with {found.code}: {found.progress}")
+    return found
 
 
 FILES: dict[str, Callable[[], dict[str, Any]]] = {
     "ids": lambda: dict(ids()),
     "answers": lambda: dict(answers()),
-    "commands": lambda: _account()[0],
-    "rows": lambda: _account()[1],
+    "commands": lambda: _played().documents,
+    "rows": lambda: _played().rows,
     "replay": lambda: dict(replayed.replayed()),
 }
 """How each file is made."""

@@ -167,6 +167,8 @@ class Entry:
     status: Literal["intended", "done", "failed", "noted"]
     detail: str = ""
     """Words for people. Of a write that failed it is the stored form of `result`, `failure` and `answer`."""
+    component: str = ""
+    """The inference component that a note is about; empty where it is about the endpoint."""
 
     @property
     def result(self) -> StepResult | None:

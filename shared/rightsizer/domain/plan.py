@@ -57,6 +57,11 @@ class StepKind(StrEnum):
     SILENCE_ALARMS = "cloudwatch:DisableAlarmActions"
     SOUND_ALARMS = "cloudwatch:EnableAlarmActions"
 
+    @property
+    def operation(self) -> str:
+        """The API operation."""
+        return self.value.split(":")[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -78,7 +83,7 @@ class Step:
     @property
     def operation(self) -> str:
         """The API operation."""
-        return self.kind.value.split(":")[1]
+        return self.kind.operation
 
     @property
     def component(self) -> str:
@@ -99,6 +104,12 @@ class Step:
     def command(self, region: str) -> str:
         """The AWS CLI line that does the same in a Region."""
         return command(self.service, self.operation, self.params, region)
+
+
+def created_config(key: str) -> str:
+    """Name of the configuration that the step of this key creates; empty for the key of any other step."""
+    operation, _, subject = key.partition(" ")
+    return subject if operation == StepKind.CREATE_CONFIG.operation else ""
 
 
 def command(service: str, operation: str, params: Mapping[str, Any], region: str) -> str:

@@ -118,6 +118,22 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class EnablingStep:
+    """The reason why a proposal cannot be approved, and the step that changes that."""
+
+    why: str
+    """One sentence."""
+    lines: str = ""
+    """A command or a diff to copy; empty where there is none."""
+
+    @classmethod
+    def of_enable(cls, enable: str) -> "EnablingStep":
+        """Read the stored form: the sentence on the first line, and below it the lines to copy."""
+        why, _, lines = enable.partition("\n")
+        return cls(why, lines)
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """A recommendation that waits for a decision, and later carries it."""
 
@@ -130,7 +146,7 @@ class Proposal:
     approvable: bool
     """False when the role may not change the endpoint; `enable` then says how to allow it."""
     enable: str = ""
-    """The tag command, or the property of the owning stack, that enables the change."""
+    """Why it may not, and the tag command or the owning stack's property that would: the stored `enabling_step`."""
     decision: Decision | None = None
     change_id: str = ""
     outcome: str = ""
@@ -155,6 +171,11 @@ class Proposal:
     def ref(self) -> EndpointRef:
         """The endpoint it is about."""
         return self.recommendation.ref
+
+    @property
+    def enabling_step(self) -> EnablingStep:
+        """The reason why it cannot be approved, and the step that changes that."""
+        return EnablingStep.of_enable(self.enable or "ask whoever runs rightsizer")
 
     @property
     def is_test_first(self) -> bool:

@@ -161,10 +161,8 @@ class ImageComparison:
         if isinstance(endpoint, Gone):
             return change
         parts, names = _images_resolved_again(step, live, endpoint)
-        back, about = change.course is not Course.FORWARD, f"component {step.component}: " if step.component else ""
-        if not names or (
-            back and any(entry.step == JournalEvent.IMAGES and about in entry.detail for entry in change.journal)
-        ):
+        back = change.course is not Course.FORWARD
+        if not names or (back and _is_difference_told(change, step.component)):
             return change
         by_itself = not back and self.is_by_policy(change)
         found = preflight.image_difference(endpoint, self.changer.images(change.ref, names), by_itself, parts)
@@ -172,16 +170,23 @@ class ImageComparison:
             return change
         if not back:
             return _stop_action(change, found)
-        return self._tell_difference(change, replace(found, sentence=about + found.sentence), now)
+        return self._tell_difference(change, step.component, found, now)
 
     def is_by_policy(self, change: Change) -> bool:
         proposal = self.store.proposal(change.proposal_id)
         return proposal is not None and proposal.decision is not None and proposal.decision.is_automatic
 
-    def _tell_difference(self, change: Change, reason: Reason, now: datetime) -> Change:
-        text = f"the rollback is deployed all the same, since what runs now has to go: {reason.sentence}"
+    def _tell_difference(self, change: Change, component: str, reason: Reason, now: datetime) -> Change:
+        about = f"component {component}: " if component else ""
+        text = f"the rollback is deployed all the same, since what runs now has to go: {about}{reason.sentence}"
         self.tell(f"{change.ref.name}: its rollback does not bring the image that ran before", text)
-        return replace(change, journal=(*change.journal, Entry(now, JournalEvent.IMAGES, "noted", text[:500])))
+        note = Entry(now, JournalEvent.IMAGES, "noted", text[:500], component)
+        return replace(change, journal=(*change.journal, note))
+
+
+def _is_difference_told(change: Change, component: str) -> bool:
+    """Whether people were told that the rollback of the component, or else of the endpoint, brings another image."""
+    return any(entry.step == JournalEvent.IMAGES and entry.component == component for entry in change.journal)
 
 
 def _images_resolved_again(

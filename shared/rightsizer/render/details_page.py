@@ -206,8 +206,9 @@ def _answer(proposal: Proposal) -> Markup:
         commands = [*approve, *reject, *commands]
     enable = None
     if not proposal.approvable:
-        why, _, copied = (proposal.enable or "ask whoever runs rightsizer").partition("\n")
-        enable = tag("div", tag("p", f"It cannot be approved here: {why}"), tag("pre", copied) if copied else None)
+        way = proposal.enabling_step
+        copied = tag("pre", way.lines) if way.lines else None
+        enable = tag("div", tag("p", f"It cannot be approved here: {way.why}"), copied)
     return tag("div", enable, tag("pre", "\n".join(commands)), class_="panel")
 
 

@@ -94,9 +94,9 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
 
 def _why_not_approvable(proposal: Proposal) -> str:
     """Why it cannot be approved as a sentence, and below it what is to be copied: a command, or a diff."""
-    why, _, copied = (proposal.enable or "ask whoever runs rightsizer").partition("\n")
-    text = f"*It cannot be approved here:* {escape(why, SECTION - 2600)}"
-    return f"{text}\n{code(copied, 2500)}" if copied else text
+    way = proposal.enabling_step
+    text = f"*It cannot be approved here:* {escape(way.why, SECTION - 2600)}"
+    return f"{text}\n{code(way.lines, 2500)}" if way.lines else text
 
 
 def picture_text(proposal: Proposal) -> str:

@@ -9,7 +9,7 @@ from rightsizer.domain.endpoint import component_resource_id
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.next_action import NextAction, Steer, Wait
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.plan import PlanKind, Step, StepKind, region_option
+from rightsizer.domain.plan import PlanKind, Step, StepKind, created_config, region_option
 from rightsizer.domain.reason import Code, Reason, count
 
 GONE_AFTER = timedelta(minutes=3)
@@ -140,8 +140,8 @@ def undo_commands(change: Change) -> tuple[str, ...]:
 
 def leftover_configs(change: Change) -> tuple[str, ...]:
     """Configurations that the change made and that stay: they cost nothing, and no role of ours may delete one."""
-    began = (entry.step.partition("CreateEndpointConfig ") for entry in change.journal)
-    return tuple(dict.fromkeys(name for _, found, name in began if found))  # of earlier tries too
+    names = (created_config(entry.step) for entry in change.journal)
+    return tuple(dict.fromkeys(name for name in names if name))  # of earlier tries too
 
 
 def differences(change: Change, live: LiveState, ending: ChangeState) -> tuple[str, ...]:
