@@ -57,6 +57,7 @@ markers = ["artefact", "slow", "grid"]
 RUN = '''"""mutmut: the words of sentences are no targets, and tests are collected once for all mutants of a module."""
 
 import os
+import random
 import resource
 from time import process_time
 
@@ -139,9 +140,20 @@ def fails(item, after):
 
 
 isolation.ForkRunner = OneSession
-from mutmut.__main__ import cli
+from mutmut import __main__ as program
 
-cli()
+collect = program.collect_source_file_mutation_data
+
+
+def collect_sample(**names):
+    """A random sample of the mutants, the same in each run; the others have no end."""
+    mutants, data = collect(**names)
+    size = min(int(os.environ["SAMPLE"]) or len(mutants), len(mutants))
+    return random.Random(1).sample(sorted(mutants, key=lambda mutant: mutant[1]), size), data
+
+
+program.collect_source_file_mutation_data = collect_sample
+program.cli()
 '''
 QUICKEST_FIRST = '''"""The quickest test runs first: one that fails ends the run of a mutant."""
 
@@ -266,11 +278,11 @@ def _source(work: Path, module: str) -> Path:
     return plain if plain.is_file() else work / "rightsizer" / module / "__init__.py"
 
 
-def run_mutmut(work: Path, children: int) -> None:
+def run_mutmut(work: Path, children: int, sample: int) -> None:
     """Run mutmut in the copy; RuntimeError with the end of its output where it stops early."""
     command = [sys.executable, "run_mutmut.py", "run", "--max-children", str(children)]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    clean["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    clean |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SAMPLE": str(sample)}
     with (work.parent / "mutmut.log").open("w") as log:
         code = subprocess.run(command, cwd=work, env=clean, stdout=log, stderr=subprocess.STDOUT).returncode
     if code != 0:
@@ -322,15 +334,15 @@ def survivors(mutants: Iterable[Mutant]) -> str:
     return "".join(f"{mutant.name}: {mutant.end}\n{mutant.change}\n\n" for mutant in left)
 
 
-def mutate(module: str, children: int, cases: Sequence[str]) -> list[Mutant]:
-    """Run all mutants of one module and write its survivors; ValueError where no test is named after it."""
+def mutate(module: str, children: int, cases: Sequence[str], sample: int = 0) -> list[Mutant]:
+    """Run the mutants of one module, or a sample of them, and write the survivors; ValueError without a test of it."""
     tests = select_tests(module)
     if not tests:
         name = module.partition("/")[2].replace("/", "_")
         raise ValueError(f"{module}: no test file; write tests/{module.partition('/')[0]}/test_{name}.py")
     work = lay_out(module, [*tests, *(cases if module.startswith("recommender") else ())])
-    run_mutmut(work, children)
-    found = read_mutants(work, module)
+    run_mutmut(work, children, sample)
+    found = [mutant for mutant in read_mutants(work, module) if not sample or mutant.end != "not run"]
     kept = ROOT / OUT / "survivors" / f"{module.replace('/', '.')}.txt"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(survivors(found))
@@ -353,6 +365,7 @@ def parser() -> argparse.ArgumentParser:
     teach.add_argument("--since", metavar="COMMIT", help="the modules that this branch changed")
     teach.add_argument("--children", type=int, default=2, metavar="N", help="mutants that run at a time (2)")
     teach.add_argument("--no-cases", action="store_true", help="without the labelled cases: own tests only, quicker")
+    teach.add_argument("--sample", type=int, default=0, metavar="N", help="N mutants of each module, drawn by one seed")
     return teach
 
 
@@ -369,7 +382,7 @@ def main(arguments: Sequence[str]) -> int:
     worst, by_package = 0, dict[str, list[Mutant]]()
     for module in wanted:
         try:
-            found = mutate(module, asked.children, cases)
+            found = mutate(module, asked.children, cases, asked.sample)
         except (RuntimeError, ValueError) as error:
             print(f"mutants: {error}", file=sys.stderr)
             worst = 2
