@@ -146,7 +146,7 @@ collect = program.collect_source_file_mutation_data
 
 
 def collect_sample(**names):
-    """A random sample of the mutants, the same in each run; the others have no end."""
+    """A random sample of the mutants, the same in each run."""
     mutants, data = collect(**names)
     size = min(int(os.environ["SAMPLE"]) or len(mutants), len(mutants))
     return random.Random(1).sample(sorted(mutants, key=lambda mutant: mutant[1]), size), data
@@ -267,9 +267,8 @@ def lay_out(module: str, tests: Sequence[str]) -> Path:
     (work / "run_mutmut.py").write_text(RUN)
     only = [str(_source(work, module).relative_to(work))]
     copied = [name for name in (*COPIED, "conftest.py") if name != "tests"]
-    (work / "pyproject.toml").write_text(
-        SETTINGS.format(only=json.dumps(only), copied=json.dumps(copied), tests=json.dumps(list(tests)))
-    )
+    words = {"only": only, "copied": copied, "tests": list(tests)}
+    (work / "pyproject.toml").write_text(SETTINGS.format(**{key: json.dumps(value) for key, value in words.items()}))
     return work
 
 
