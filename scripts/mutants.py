@@ -17,11 +17,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OUT = Path("out/mutants")
-PACKAGES = ("recommender", "changes")
+PACKAGES = ("recommender", "changes", "autoscaling", "dimensions")
 LEAST = 85.0
-"""The score that both packages have to reach, in percent."""
+"""The score that each module has to reach, in percent."""
 COPIED = ("tests", "sandbox", "bench", "functions", "scripts", "events", "template.yaml", "docs", "README.md")
 ALSO: Mapping[str, Sequence[str]] = {
+    "autoscaling/schedules": ("autoscaling/test_scheduled_actions",),
     "recommender/candidates": ("recommender/test_failed_starts", "recommender/test_volumes"),
     "recommender/late_requests": ("recommender/test_reaction", "recommender/test_still_failing"),
     "recommender/proposal": ("recommender/test_enable", "recommender/test_proposal_key"),
@@ -203,7 +204,7 @@ def _name(path: Path) -> str:
 
 
 def changed_modules(since: str) -> list[str]:
-    """The modules of both packages that this branch changed since it left a commit."""
+    """The modules of these packages that this branch changed since it left a commit."""
     folders = [f"shared/rightsizer/{package}" for package in PACKAGES]
     command = ["git", "diff", "--name-only", "--diff-filter=d", "--merge-base", since, "--", *folders]
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -352,7 +353,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     teach = argparse.ArgumentParser(
         prog="scripts/mutants.py",
-        description="Changes one thing at a time in a module of recommender or changes and runs the module's tests. "
+        description="Changes one thing at a time in a module of the deciding packages and runs the module's tests. "
         "A change that no test notices is a survivor. Prints a row for each module; the survivors are in "
         f"{OUT}/survivors. Ends with 1 where a module scores below {LEAST:g} %, and with 2 where one could not be run.",
         epilog="make mutants MODULE=recommender/gate    one module, some minutes\n"
@@ -360,7 +361,7 @@ def parser() -> argparse.ArgumentParser:
         "make mutants                            all modules: for the night",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; all of both packages")
+    teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; without one, all")
     teach.add_argument("--since", metavar="COMMIT", help="the modules that this branch changed")
     teach.add_argument("--children", type=int, default=2, metavar="N", help="mutants that run at a time (2)")
     teach.add_argument("--no-cases", action="store_true", help="without the labelled cases: own tests only, quicker")
