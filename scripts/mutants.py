@@ -30,6 +30,7 @@ ALSO: Mapping[str, Sequence[str]] = {
     "changes/hours": ("changes/hours/test_answers",),
     "changes/guardrail": ("changes/test_rollback_alarms",),
     "changes/overruled": ("changes/test_growth",),
+    "changes/proof": ("changes/test_baseline", "changes/test_baseline_slowness", "changes/test_growth"),
     "changes/plan/capacity": ("changes/test_plan_config",),
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
     "changes/reconcile": ("changes/test_reconcile_courses", "changes/test_still"),
