@@ -153,7 +153,7 @@ faults: install ## Kill a change after every AWS call; doors that meet; 10,000 s
 	$(SPREAD) --hypothesis-profile=many -m hypothesis
 	$(RUN) -m tests.frozen.write --check replay
 
-mutants: install ## Mutation tests of recommender and changes; MODULE=recommender/gate for one, SINCE=main for what a branch changed
+mutants: install ## Mutation tests of the deciding packages; MODULE=recommender/gate for one, SINCE=main for what a branch changed
 	$(BIN)/python scripts/mutants.py $(MODULE) $(if $(SINCE),--since $(SINCE))
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them

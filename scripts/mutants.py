@@ -17,11 +17,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OUT = Path("out/mutants")
-PACKAGES = ("recommender", "changes")
+PACKAGES = ("recommender", "changes", "autoscaling", "dimensions")
 LEAST = 85.0
-"""The score that both packages have to reach, in percent."""
+"""The score that each module has to reach, in percent."""
 COPIED = ("tests", "sandbox", "bench", "functions", "scripts", "events", "template.yaml", "docs", "README.md")
 ALSO: Mapping[str, Sequence[str]] = {
+    "autoscaling/schedules": ("autoscaling/test_scheduled_actions",),
     "recommender/candidates": ("recommender/test_failed_starts", "recommender/test_volumes"),
     "recommender/late_requests": ("recommender/test_reaction", "recommender/test_still_failing"),
     "recommender/proposal": ("recommender/test_enable", "recommender/test_proposal_key"),
@@ -29,6 +30,7 @@ ALSO: Mapping[str, Sequence[str]] = {
     "changes/hours": ("changes/hours/test_answers",),
     "changes/guardrail": ("changes/test_rollback_alarms",),
     "changes/overruled": ("changes/test_growth",),
+    "changes/proof": ("changes/test_baseline", "changes/test_baseline_slowness", "changes/test_growth"),
     "changes/plan/capacity": ("changes/test_plan_config",),
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
     "changes/reconcile": ("changes/test_reconcile_courses", "changes/test_still"),
@@ -57,6 +59,7 @@ markers = ["artefact", "slow", "grid"]
 RUN = '''"""mutmut: the words of sentences are no targets, and tests are collected once for all mutants of a module."""
 
 import os
+import random
 import resource
 from time import process_time
 
@@ -139,9 +142,20 @@ def fails(item, after):
 
 
 isolation.ForkRunner = OneSession
-from mutmut.__main__ import cli
+from mutmut import __main__ as program
 
-cli()
+collect = program.collect_source_file_mutation_data
+
+
+def collect_sample(**names):
+    """A random sample of the mutants, the same in each run."""
+    mutants, data = collect(**names)
+    size = min(int(os.environ["SAMPLE"]) or len(mutants), len(mutants))
+    return random.Random(1).sample(sorted(mutants, key=lambda mutant: mutant[1]), size), data
+
+
+program.collect_source_file_mutation_data = collect_sample
+program.cli()
 '''
 QUICKEST_FIRST = '''"""The quickest test runs first: one that fails ends the run of a mutant."""
 
@@ -191,7 +205,7 @@ def _name(path: Path) -> str:
 
 
 def changed_modules(since: str) -> list[str]:
-    """The modules of both packages that this branch changed since it left a commit."""
+    """The modules of these packages that this branch changed since it left a commit."""
     folders = [f"shared/rightsizer/{package}" for package in PACKAGES]
     command = ["git", "diff", "--name-only", "--diff-filter=d", "--merge-base", since, "--", *folders]
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -255,9 +269,8 @@ def lay_out(module: str, tests: Sequence[str]) -> Path:
     (work / "run_mutmut.py").write_text(RUN)
     only = [str(_source(work, module).relative_to(work))]
     copied = [name for name in (*COPIED, "conftest.py") if name != "tests"]
-    (work / "pyproject.toml").write_text(
-        SETTINGS.format(only=json.dumps(only), copied=json.dumps(copied), tests=json.dumps(list(tests)))
-    )
+    words = {"only": only, "copied": copied, "tests": list(tests)}
+    (work / "pyproject.toml").write_text(SETTINGS.format(**{key: json.dumps(value) for key, value in words.items()}))
     return work
 
 
@@ -266,11 +279,11 @@ def _source(work: Path, module: str) -> Path:
     return plain if plain.is_file() else work / "rightsizer" / module / "__init__.py"
 
 
-def run_mutmut(work: Path, children: int) -> None:
+def run_mutmut(work: Path, children: int, sample: int) -> None:
     """Run mutmut in the copy; RuntimeError with the end of its output where it stops early."""
     command = [sys.executable, "run_mutmut.py", "run", "--max-children", str(children)]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    clean["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    clean |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SAMPLE": str(sample)}
     with (work.parent / "mutmut.log").open("w") as log:
         code = subprocess.run(command, cwd=work, env=clean, stdout=log, stderr=subprocess.STDOUT).returncode
     if code != 0:
@@ -322,15 +335,15 @@ def survivors(mutants: Iterable[Mutant]) -> str:
     return "".join(f"{mutant.name}: {mutant.end}\n{mutant.change}\n\n" for mutant in left)
 
 
-def mutate(module: str, children: int, cases: Sequence[str]) -> list[Mutant]:
-    """Run all mutants of one module and write its survivors; ValueError where no test is named after it."""
+def mutate(module: str, children: int, cases: Sequence[str], sample: int = 0) -> list[Mutant]:
+    """Run the mutants of one module, or a sample of them, and write the survivors; ValueError without a test of it."""
     tests = select_tests(module)
     if not tests:
         name = module.partition("/")[2].replace("/", "_")
         raise ValueError(f"{module}: no test file; write tests/{module.partition('/')[0]}/test_{name}.py")
     work = lay_out(module, [*tests, *(cases if module.startswith("recommender") else ())])
-    run_mutmut(work, children)
-    found = read_mutants(work, module)
+    run_mutmut(work, children, sample)
+    found = [mutant for mutant in read_mutants(work, module) if not sample or mutant.end != "not run"]
     kept = ROOT / OUT / "survivors" / f"{module.replace('/', '.')}.txt"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(survivors(found))
@@ -341,7 +354,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     teach = argparse.ArgumentParser(
         prog="scripts/mutants.py",
-        description="Changes one thing at a time in a module of recommender or changes and runs the module's tests. "
+        description="Changes one thing at a time in a module of the deciding packages and runs the module's tests. "
         "A change that no test notices is a survivor. Prints a row for each module; the survivors are in "
         f"{OUT}/survivors. Ends with 1 where a module scores below {LEAST:g} %, and with 2 where one could not be run.",
         epilog="make mutants MODULE=recommender/gate    one module, some minutes\n"
@@ -349,10 +362,11 @@ def parser() -> argparse.ArgumentParser:
         "make mutants                            all modules: for the night",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; all of both packages")
+    teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; without one, all")
     teach.add_argument("--since", metavar="COMMIT", help="the modules that this branch changed")
     teach.add_argument("--children", type=int, default=2, metavar="N", help="mutants that run at a time (2)")
     teach.add_argument("--no-cases", action="store_true", help="without the labelled cases: own tests only, quicker")
+    teach.add_argument("--sample", type=int, default=0, metavar="N", help="N mutants of each module, drawn by one seed")
     return teach
 
 
@@ -369,7 +383,7 @@ def main(arguments: Sequence[str]) -> int:
     worst, by_package = 0, dict[str, list[Mutant]]()
     for module in wanted:
         try:
-            found = mutate(module, asked.children, cases)
+            found = mutate(module, asked.children, cases, asked.sample)
         except (RuntimeError, ValueError) as error:
             print(f"mutants: {error}", file=sys.stderr)
             worst = 2

@@ -23,7 +23,7 @@ LONG = frozenset(
     {
         "advice/test_one_brain.py",
         "advice/test_templates.py",
-        "autoscaling/test_count_schedule.py",
+        "autoscaling/test_schedules.py",
         "flows/test_propose_hours.py",
         "flows/test_rehearse.py",
         "flows/test_usage.py",

@@ -24,6 +24,7 @@ TARGET = Target("ml.g5.xlarge", 1, minimum=1, maximum=4, metric=REQUESTS, target
         (1, 0.46, 2, REQUESTS, 91.0),  # 91.3: cut off, never busier than the replay
         (4, 0.005, 1, REQUESTS, 33000.0),
         (1, 14.0, 2, REQUESTS, 3.0),
+        (1, 8.4, 1, REQUESTS, 5.0),  # five a minute are enough
         (4, 60.0, 1, CONCURRENT, 2.8),
         (8, 120.0, 1, CONCURRENT, 5.6),
         (8, 120.0, 2, REQUESTS, 2.8),

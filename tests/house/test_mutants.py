@@ -165,3 +165,16 @@ def test_only_what_this_branch_changed_counts_for_a_pull_request(
     write("recommender/gate.py", "2")
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     assert changed_modules("main") == ["changes/plan", "recommender/gate"]
+
+
+def test_only_the_mutants_of_a_sample_count_and_a_mutant_that_should_have_run_does_not_vanish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out = Mutant("x_d__mutmut_1", "not run", "")
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(mutants, "select_tests", lambda module: ["tests/recommender/test_gate.py"])
+    monkeypatch.setattr(mutants, "lay_out", lambda module, tests: tmp_path)
+    monkeypatch.setattr(mutants, "run_mutmut", lambda work, children, sample: None)
+    monkeypatch.setattr(mutants, "read_mutants", lambda work, module: [KILLED, LEFT, left_out])
+    assert mutants.mutate("recommender/gate", 1, [], sample=2) == [KILLED, LEFT]
+    assert mutants.mutate("recommender/gate", 1, []) == [KILLED, LEFT, left_out]

@@ -1,6 +1,6 @@
 """Fleets that the load of an endpoint allows and the copies of its components do not fit on are not proposed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from rightsizer.domain.component import Component, ReadComponents, UnreadComponent
 from rightsizer.domain.endpoint import Endpoint, Mode, Objective
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -32,16 +32,21 @@ def fleet(kind: OptionKind = OptionKind.INSTANCE_COUNT, count: int = 1, **target
 
 
 def after(
-    components: Sequence[Component | UnreadComponent] | Reason | None, *options: Option, runs: int = 4
+    components: Sequence[Component | UnreadComponent] | Reason | None,
+    *options: Option,
+    runs: int = 4,
+    quotas: Mapping[str, int] = {},
+    now: str = RUNS,
+    **given: Any,
 ) -> Recommendation:
     one = endpoint(runs)
-    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    one = replace(one, variants=(replace(one.variants[0], instance_type=now),))
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), quotas, History(), Policy(), kit.NOW)
     found = replace(
         empty_recommendation(one, inputs, Reason(Code.CHEAPER_OPTION, "less would do")),
         finding=Finding.OVER_PROVISIONED,
-        gate=Gate.PROPOSE,
         options=options,
-        usd_per_month=Decimal("1000.00"),
+        **{"gate": Gate.PROPOSE, "usd_per_month": Decimal("1000.00"), **given},
     )
     read = components if isinstance(components, Reason | None) else tuple(components)
     return without_tight_fleets(found, one, read, inputs)
@@ -54,8 +59,12 @@ def said(found: Recommendation) -> list[str]:
 def test_a_count_below_what_the_copies_reserve_is_ruled_out_and_nobody_is_asked() -> None:
     found = after([component(copies=4)], fleet(count=2))
     assert (found.options, found.gate, found.finding) == ((), Gate.SILENT, Finding.OPTIMIZED)
-    assert said(found) == ["4 copies of its components reserve 4 instances of ml.g5.xlarge, and 2 would run"]
-    assert "would carry its load, and not hold its copies" in found.reason.sentence
+    why = Reason(Code.NOT_APPLICABLE, "4 copies of its components reserve 4 instances of ml.g5.xlarge, and 2 would run")
+    assert found.excluded == (Excluded(RUNS, why, OptionKind.INSTANCE_COUNT),)
+    assert found.gate_reason == why
+    assert found.reason == Reason(
+        why.code, f"a smaller fleet would carry its load, and not hold its copies: {why.sentence}"
+    )
 
 
 def test_a_fleet_that_holds_the_copies_stays_as_it_is() -> None:
@@ -64,6 +73,37 @@ def test_a_fleet_that_holds_the_copies_stays_as_it_is() -> None:
     assert after(None, fits).options == (fits,), "an endpoint of another kind"
     asleep = fleet(OptionKind.SCALE_TO_ZERO, 0)
     assert after([component(copies=4)], asleep).options == (asleep,), "its copies leave too"
+    assert after([component(copies=4)], fleet(count=2), asleep).options == (asleep,), "behind a fleet that does not too"
+    nights = fleet(OptionKind.SCHEDULE, 2, hourly_counts=(0, *[2] * 23))
+    assert after([], nights).options == (nights,), "no copy needs an instance at night"
+
+
+def test_one_copy_needs_one_instance_at_each_hour() -> None:
+    nights = fleet(OptionKind.SCHEDULE, 2, hourly_counts=(0, *[2] * 23))
+    assert said(after([component(copies=1)], nights)) == [
+        "1 copy of its components reserve 1 instance of ml.g5.xlarge, and 0 would run"
+    ]
+
+
+def test_the_copies_of_all_components_count_together() -> None:
+    both = [component("chat", copies=1), component("tags", copies=2)]
+    assert said(after(both, fleet(count=2))) == [
+        "3 copies of its components reserve 3 instances of ml.g5.xlarge, and 2 would run"
+    ]
+
+
+def test_what_stands_on_three_instances_today_fits_on_three_of_the_same_type_and_of_no_other() -> None:
+    """AWS placed the copies so, though what they reserve asks for four."""
+    same, other = fleet(count=3), fleet(OptionKind.SCHEDULE, 3, of="ml.g5.2xlarge")
+    found = after([component(copies=4)], same, other, runs=3)
+    assert found.options == (same,)
+    assert said(found) == ["4 copies of its components reserve 4 instances of ml.g5.2xlarge, and 3 would run"]
+
+
+def test_a_type_on_which_no_copy_fits_is_ruled_out_by_the_name_of_the_component() -> None:
+    wide = component(copies=1, needs={"MinMemoryRequiredInMb": 20_000})
+    (out,) = after([wide], fleet(OptionKind.INSTANCE_TYPE), now="ml.g6e.xlarge").excluded
+    assert out.reason == Reason(Code.NOT_APPLICABLE, "component chat: a copy reserves more than one ml.g5.xlarge has")
 
 
 def test_the_next_option_is_asked_about_where_the_first_does_not_hold_the_copies() -> None:
@@ -71,7 +111,18 @@ def test_the_next_option_is_asked_about_where_the_first_does_not_hold_the_copies
     found = after([component(copies=3)], fleet(count=1), fits)
     assert (found.options, found.gate, found.finding) == ((fits,), Gate.PROPOSE, Finding.OVER_PROVISIONED)
     assert "never changed automatically" in found.gate_reason.sentence
+    assert found.reason.code is Code.CHEAPER_OPTION
     assert "$100.00 a month" in found.reason.sentence
+
+
+def test_the_next_option_waits_for_a_person_and_does_not_bear_the_figures_of_the_first() -> None:
+    made = samples.recommendation()
+    first, fits = fleet(count=1), fleet(count=3)
+    given: dict[str, Any] = {"gate": Gate.APPLY, "replay": made.replay, "stages": (first,)}
+    found = after([component(copies=3)], first, fits, **given)
+    assert (found.gate, found.replay, found.stages) == (Gate.PROPOSE, None, ())
+    kept = after([component(copies=3)], fits, first, **given)
+    assert (kept.gate, kept.replay, kept.stages) == (Gate.APPLY, made.replay, given["stages"])
 
 
 def test_another_type_runs_as_often_as_the_copies_reserve_where_that_still_saves() -> None:
@@ -84,6 +135,25 @@ def test_another_type_runs_as_often_as_the_copies_reserve_where_that_still_saves
     assert (found.gate, found.finding) == (Gate.PROPOSE, Finding.OVER_PROVISIONED)
     assert "2 × ml.g5.2xlarge would save $416.00 a month and hold its copies" in found.reason.sentence
     assert "2 copies of its components reserve 2 instances of ml.g5.2xlarge; its load alone takes 1" in larger.notes
+    assert larger.switch_usd == Decimal("0.40"), "two new machines beside the old ones for half an hour"
+    assert larger.payback_days == pytest.approx(30 * 0.40 / 416, abs=0.01)
+    assert after([component(copies=2)], replace(cheap, switch_usd=Decimal("0.20")), runs=2).options == found.options
+    (still,) = after([component(copies=2)], replace(cheap, switch_usd=Decimal(0)), runs=2).options
+    assert (still.switch_usd, still.payback_days) == (Decimal(0), 0.0), "what starts nothing anew costs no change"
+
+
+def test_no_more_of_another_type_are_asked_about_than_its_quota_allows() -> None:
+    one = fleet(OptionKind.FEWER_GPUS, 1, of="ml.g5.2xlarge")
+    cheap = replace(one, price=replace(one.price, usd_per_hour=Decimal("0.40")))
+    kinds = [replace(cheap, kind=kind) for kind in (OptionKind.FEWER_GPUS, OptionKind.OTHER_ARCHITECTURE)]
+    assert len(after([component(copies=2)], kinds[0], runs=2, quotas={"ml.g5.2xlarge": 2}).options) == 1
+    assert after([component(copies=2)], kinds[0], runs=2, quotas={"ml.g5.2xlarge": 1}).options == ()
+    assert after([component(copies=2)], kinds[1], runs=2).options == (), "another architecture is judged at its count"
+
+
+def test_no_saving_is_told_of_an_endpoint_whose_own_cost_is_unknown() -> None:
+    one = fleet(OptionKind.FEWER_GPUS, 1, of="ml.g5.2xlarge")
+    assert after([component(copies=2)], one, runs=2, usd_per_month=None).options == ()
 
 
 def test_another_type_is_ruled_out_where_as_many_as_the_copies_reserve_save_too_little() -> None:
@@ -196,3 +266,12 @@ def test_components_that_need_their_instances_together_or_of_which_one_is_short_
     assert told(wholes, large()).finding is Finding.OPTIMIZED, "four GPUs elsewhere cost as much"
     short = component("short", 1, usage=load(gpu=0.04, without_capacity=90.0), **gpus(1))
     assert told([wholes[0], short], large()).finding is Finding.OPTIMIZED
+
+
+def test_what_is_missing_to_know_whether_copies_fit_is_told_by_its_code() -> None:
+    denied = after(Reason(Code.PERMISSION_MISSING, "sagemaker:ListInferenceComponents is missing"), fleet())
+    unknown = after([component()], fleet(OptionKind.INSTANCE_TYPE, 4, of="ml.odd.large"))
+    assert [found.excluded[0].reason.code for found in (denied, unknown)] == [
+        Code.PERMISSION_MISSING,
+        Code.NO_SPECIFICATION,
+    ]

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from rightsizer.domain.usage import (
@@ -61,10 +61,9 @@ def first(count: int, value: float = NAN, other: float = 1.0) -> Callable[[int],
     return lambda i: value if i < count else other
 
 
-@given(some.integers(0, 10_000), some.floats(0, 1))
-@settings(max_examples=20)
-def test_one_datapoint_a_day_of_highest_values_and_sums_says_what_all_say(seed: int, gaps: float) -> None:
-    chance, days = Random(seed), 2
+@pytest.mark.parametrize("gaps", [0.0, 0.5, 0.999])
+def test_one_datapoint_a_day_of_highest_values_and_sums_says_what_all_say(gaps: float) -> None:
+    chance, days = Random(7), 2
     known: dict[MetricStatistic, Series] = {}
     for signal in SIGNALS:
         values = [NAN if chance.random() < gaps else float(chance.randint(0, 100)) for _ in range(days * SLOTS)]

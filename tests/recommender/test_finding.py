@@ -37,6 +37,9 @@ POLICY = Policy()
 USUAL_GOAL, DECLARED = LatencyObjective(1.0, False, "as usual"), LatencyObjective(1.0, True, "tag rightsizer:p95-ms")
 
 
+QUIET = demand(requests=0.0, silent_days=14, gpu_peak=0.004, valid_share=0.98)
+
+
 def words(found: Reason | None) -> tuple[Code, str] | None:
     return None if found is None else (found.code, found.sentence)
 
@@ -66,6 +69,28 @@ def test_without_gpu_metrics_nothing_is_judged_() -> None:
     assert words(too_little_data_reason(endpoint(), blind, POLICY, chip)) == (Code.NO_GPU_METRICS, why)
 
 
+def test_nothing_is_judged_of_requests_that_were_answered_and_not_counted() -> None:
+    sentence = (
+        "requests were answered (ModelLatency was published), and CloudWatch has no count of them (Invocations): how"
+        " many came is not known"
+    )
+    blind = demand(uncounted=True, requests=0.0)
+    assert words(too_little_data_reason(endpoint(), blind, POLICY)) == (Code.TOO_FEW_REQUESTS, sentence)
+    assert too_little_data_reason(endpoint(), replace(blind, requests=1.0), POLICY) is None
+    queue = endpoint(kinds=(EndpointKind.ASYNC,))
+    assert too_little_data_reason(queue, blind, POLICY) is None, "a queue has no such count"
+
+
+def test_a_chip_of_which_nothing_is_published_is_idle_where_nobody_calls() -> None:
+    chip = replace(QUIET, gpu_mean=None, gpu_peak=None)
+    assert too_little_data_reason(endpoint(), chip, POLICY) is None
+    sentence = "no request for 14 days while the utilisation of its host was published"
+    assert words(idle_reason(endpoint(), chip, POLICY)) == (
+        Code.IDLE,
+        f"{sentence}; CloudWatch shows nothing of its chips",
+    )
+
+
 def test_half_a_day_of_datapoints_is_the_least() -> None:
     assert too_little_data_reason(endpoint(), demand(days=0.5), POLICY) is None
     sentence = "only 7 hours of datapoints since its configuration changed"
@@ -81,9 +106,6 @@ def test_four_of_five_periods_need_gpu_datapoints_from_the_first_whole_day_on() 
         sentence,
     )
     assert too_little_data_reason(endpoint(), demand(valid_share=0.1, days=0.99), POLICY) is None
-
-
-QUIET = demand(requests=0.0, silent_days=14, gpu_peak=0.004, valid_share=0.98)
 
 
 def test_two_weeks_without_a_request_or_work_are_idle() -> None:
@@ -122,6 +144,7 @@ def test_a_gpu_that_blinks_without_a_request_is_idle_and_leaves_a_question() -> 
     assert found.sentence.endswith("GPU at most 40.0 %, 5.0 % on average: whatever works there, nobody called it")
     assert unexplained_work(blinks, POLICY) == "what its GPU works at without a request (up to 40.0 %)"
     assert unexplained_work(replace(QUIET, gpu_peak=0.01), POLICY) == ""
+    assert unexplained_work(replace(QUIET, gpu_peak=None), POLICY) == ""
 
 
 def test_an_asynchronous_endpoint_with_an_empty_queue_may_be_idle() -> None:
@@ -176,6 +199,14 @@ def test_two_standard_deviations_of_the_usual_count_are_chance() -> None:
     assert hurts([day(14, 400)], 0.02) is not None
     assert hurts([day(2, 100)], 0.0) is None, "one request is the least deviation"
     assert hurts([day(3, 100)], 0.0) is not None
+
+
+def test_uneven_days_have_deviations_of_their_own_up_to_what_is_severe() -> None:
+    """Of 2,500 one in a hundred is usual, 25: two deviations are 10, of days four times as uneven 20."""
+    assert latency_degradation([day(45, 2_500)], USUAL_GOAL, 0.01, POLICY, 4.0) is None
+    assert latency_degradation([day(46, 2_500)], USUAL_GOAL, 0.01, POLICY, 4.0) is not None
+    assert latency_degradation([day(150, 2_500)], USUAL_GOAL, 0.01, POLICY, 400.0) is None
+    assert latency_degradation([day(151, 2_500)], USUAL_GOAL, 0.01, POLICY, 400.0) is not None
 
 
 def test_few_requests_behind_a_declared_objective_have_two_a_week() -> None:

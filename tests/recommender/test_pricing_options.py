@@ -1,5 +1,6 @@
 """Options as they are priced: their kind, their money, their words, and what of them is not known."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,10 +17,13 @@ from rightsizer.recommender.pricing import (
     RatedTarget,
     cost_of,
     delete_option,
+    kept_by_commitment,
+    mean_while_running,
     monthly_cost,
     restore_option,
     scale_to_zero_option,
     type_option,
+    usd_of_variants,
 )
 from tests.recommender import kit
 from tests.recommender.plain import PRICE, option
@@ -188,3 +192,38 @@ def test_the_cost_of_a_new_fleet_counts_both_fleets_for_half_an_hour_and_its_ris
 def test_a_change_of_count_switches_for_nothing() -> None:
     found = cost_of(Decimal(3000), PRICE, 1.5, 2, 0.1, NO_PLAN, POLICY, new_fleet=False, beside_usd_per_hour=Decimal(3))
     assert (found.switch_usd, found.payback_days) == (Decimal(0), 0.0)
+
+
+def test_a_mean_over_all_hours_is_made_one_of_those_that_run() -> None:
+    price = kit.prices().running(Decimal(365)).find(ONE.name)
+    always = kit.prices().find(ONE.name)
+    assert price is not None
+    assert always is not None
+    assert mean_while_running(2.0, 1, 3, price) == pytest.approx(3.0), "one at night, three by day"
+    assert mean_while_running(2.9, 1, 3, price) == 3.0, "never more than the most"
+    assert mean_while_running(2.0, 2, 2, price) == pytest.approx(2.0)
+    assert mean_while_running(2.0, 1, 3, always) == 2.0
+
+
+def test_variants_cost_what_runs_of_them_and_those_without_a_price_or_a_type_nothing() -> None:
+    first = kit.endpoint("ml.g5.xlarge").variants[0]
+    others = (
+        replace(first, current_count=2),
+        replace(first, instance_type="ml.g6.xlarge", current_count=1),
+        replace(first, instance_type="ml.odd.large"),
+        replace(first, instance_type=""),
+    )
+    assert usd_of_variants(others, kit.prices()) == Decimal("2055.68") + Decimal("822.49")
+    assert usd_of_variants((), kit.prices()) == 0
+
+
+def test_a_commitment_of_nothing_or_a_saving_of_nothing_keeps_nothing() -> None:
+    plan = Commitment(Decimal(10), known=True)
+    assert kept_by_commitment(Decimal(-5), Decimal(100), plan) == 0
+    assert kept_by_commitment(Decimal(0), Decimal(100), plan) == 0
+    assert kept_by_commitment(Decimal(50), Decimal(100), Commitment(Decimal(0), known=True)) == 0
+    assert kept_by_commitment(Decimal(50), Decimal(100), plan) == 50
+
+
+def test_a_deletion_restarts_nothing() -> None:
+    assert not delete_option(("ml.g5.xlarge", 1), PRICE, Decimal(10), 14.0, 14).restart_needed

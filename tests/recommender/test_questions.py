@@ -157,20 +157,24 @@ def test_a_type_that_is_likely_to_be_fast_enough_is_asked_about_with_its_test() 
 
 def asked_of_unused_hours(
     usd: str,
-    instances: float,
-    counts: tuple[int, ...],
-    tags: dict[str, str],
+    instances: float = 1.0,
+    counts: tuple[int, ...] = (1,) * 24,
+    tags: dict[str, str] | None = None,
     hours: int = 336,
-    calls: tuple[float, ...] = (0.0, 0.0, 9.0),
+    calls: tuple[float | None, ...] = (0.0, 0.0, 9.0),
     kind: EndpointKind = EndpointKind.REAL_TIME,
+    runs: str = "ml.g5.48xlarge",
+    owned_by: str = "",
+    mode: Mode = Mode.AUTO,
     plan_usd_per_hour: str = "0",
+    **kept: Any,
 ) -> Recommendation:
     """The question about an endpoint that nobody calls in two of three hours, at this price an hour of an instance."""
-    endpoint = SimpleNamespace(kind=kind, tags=tags, owned_by="", mode=Mode.AUTO)
-    runs, price = SimpleNamespace(name="ml.g5.48xlarge"), samples.price("ml.g5.48xlarge", usd)
+    endpoint = SimpleNamespace(kind=kind, tags=tags or {}, owned_by=owned_by, mode=mode, tags_unread=None)
+    price = samples.price(runs, usd)
     context = SimpleNamespace(
         endpoint=endpoint,
-        runs=runs,
+        runs=SimpleNamespace(name=runs),
         price=price,
         instances=instances,
         reference_counts=counts,
@@ -178,23 +182,23 @@ def asked_of_unused_hours(
         inputs=SimpleNamespace(prices=kit.prices(commitment=Commitment(Decimal(plan_usd_per_hour), known=True))),
     )
     quiet = Reason(Code.ALREADY_RIGHT, "already right")
-    kept = samples.recommendation(
+    found = samples.recommendation(
         options=(), finding=Finding.OPTIMIZED, reason=quiet, gate=Gate.SILENT, gate_reason=quiet
     )
-    kept = replace(kept, hourly_requests=(calls * hours)[:hours])
-    return questions.ask_about_unused_hours(kept, cast("EvaluationContext", context))
+    found = replace(found, hourly_requests=(calls * hours)[:hours], **kept)
+    return questions.ask_about_unused_hours(found, cast("EvaluationContext", context))
 
 
 def test_unused_hours_are_asked_about_from_two_thousand_dollars_and_a_week_of_hours() -> None:
-    asked = asked_of_unused_hours("5", 1.0, (1,) * 24, {})
+    asked = asked_of_unused_hours("5")
     assert (asked.finding, asked.gate) == (Finding.OVER_PROVISIONED, Gate.PROPOSE)
     assert "67 % of its hours, which cost $2,433 a month" in asked.reason.sentence
     for silent in (
-        asked_of_unused_hours("4", 1.0, (1,) * 24, {}),
-        asked_of_unused_hours("5", 1.0, (1,) * 24, {}, hours=167),
-        asked_of_unused_hours("5", 1.0, (1,) * 24, {"rightsizer:hours": "daily 00:00-24:00 UTC"}),
-        asked_of_unused_hours("50", 1.0, (1,) * 24, {}, calls=(0.0, 9.0, 9.0)),
-        asked_of_unused_hours("5", 1.0, (1,) * 24, {}, kind=EndpointKind.ASYNC),
+        asked_of_unused_hours("4"),
+        asked_of_unused_hours("5", hours=167),
+        asked_of_unused_hours("5", tags={"rightsizer:hours": "daily 00:00-24:00 UTC"}),
+        asked_of_unused_hours("50", calls=(0.0, 9.0, 9.0)),
+        asked_of_unused_hours("5", kind=EndpointKind.ASYNC),
     ):
         assert (silent.finding, silent.gate) == (Finding.OPTIMIZED, Gate.SILENT)
 
@@ -205,5 +209,55 @@ def test_unused_hours_that_a_savings_plan_bills_anyway_are_no_cost_of_theirs() -
     assert asked_of_unused_hours("5", 1.0, (1,) * 24, {}, plan_usd_per_hour="3.5").finding is Finding.OPTIMIZED
 
 
+def test_exactly_half_of_a_week_for_exactly_two_thousand_dollars_is_enough() -> None:
+    exact: dict[str, Any] = {"calls": (0.0, 9.0), "hours": 168}
+    assert asked_of_unused_hours("5.479452054794520548", **exact).finding is Finding.OVER_PROVISIONED
+    assert asked_of_unused_hours("5.47", **exact).finding is Finding.OPTIMIZED
+    gaps: dict[str, Any] = {"calls": (0.0, None, 9.0, 0.0), "hours": 336}
+    assert "67 % of its hours" in asked_of_unused_hours("9", **gaps).reason.sentence, "an unknown hour is no hour"
+    assert asked_of_unused_hours("9", calls=(None,)).finding is Finding.OPTIMIZED
+
+
+def test_unused_hours_are_asked_about_where_nothing_else_is_found() -> None:
+    for found in (
+        asked_of_unused_hours("5", gate=Gate.PROPOSE),
+        asked_of_unused_hours("5", options=(option(),)),
+        asked_of_unused_hours("5", reason=Reason(Code.TOO_FEW_REQUESTS, "too few requests")),
+    ):
+        assert found.reason.code is not Code.CHEAPER_OPTION
+    risky = Reason(Code.RISK_TOO_HIGH, "too slow")
+    assert asked_of_unused_hours("5", reason=risky).finding is Finding.OVER_PROVISIONED
+
+
+def test_the_owner_is_told_which_ways_there_are_and_which_tag_ends_the_question() -> None:
+    queue = "let a queue keep the calls (asynchronous inference)"
+    asked = asked_of_unused_hours("5")
+    assert asked.reason == Reason(
+        Code.CHEAPER_OPTION,
+        "no request came in 67 % of its hours, which cost $2,433 a month; no cheaper type serves the others",
+    )
+    assert asked.gate_reason == Reason(
+        Code.NEEDS_APPROVAL,
+        "nothing changes by itself: set hours in which it runs (tag rightsizer:hours; 'daily 00:00-24:00 UTC' says "
+        f"always: no more questions), or {queue}",
+    )
+    owned = asked_of_unused_hours("5", owned_by="CloudFormation", runs="ml.p5.48xlarge").gate_reason.sentence
+    assert owned == (
+        f"nothing changes by itself: remove it in those hours by CloudFormation, which owns it, or {queue} "
+        "(tag rightsizer:hours: 'daily 00:00-24:00 UTC' says always: no more questions)"
+    )
+    scarce = asked_of_unused_hours("5", runs="ml.p5.48xlarge").gate_reason.sentence
+    assert scarce.endswith(
+        f"or {queue}; ml.p5.48xlarge may not be there again when it starts, so name what runs then "
+        "(rightsizer:fallback-config)"
+    )
+
+
+def test_what_unused_hours_cost_is_told_in_the_report_where_its_owner_wants_no_question() -> None:
+    told = asked_of_unused_hours("5", mode=Mode.REPORT)
+    assert (told.finding, told.gate, told.options) == (Finding.OVER_PROVISIONED, Gate.SILENT, ())
+
+
 def test_what_autoscaling_adds_in_busy_hours_is_no_cost_of_unused_ones() -> None:
-    assert asked_of_unused_hours("4", 3.0, (1,) * 16 + (7,) * 8, {}).finding is Finding.OPTIMIZED
+    assert asked_of_unused_hours("4", 3.0, (1,) * 16 + (7,) * 8).finding is Finding.OPTIMIZED
+    assert "cost $4,867 a month" in asked_of_unused_hours("5", 2.0, (3,) * 24).reason.sentence, "what runs now"

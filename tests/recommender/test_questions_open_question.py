@@ -2,15 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.history import OpenQuestion
-from rightsizer.domain.option import Target
+from rightsizer.domain.option import Option, OptionKind, Target, VariantTarget
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.schedule import DayCounts
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.questions import with_open_question
 from tests import labelled
 from tests.recommender import kit
+from tests.recommender.plain import option
 
 SIZE = "ml.g5.xlarge"
 
@@ -44,17 +51,25 @@ def question(found: Recommendation, count: int = 2, **more: Any) -> OpenQuestion
     return replace(OpenQuestion(option, found.fingerprint), **more)
 
 
-JUST_TOO_MANY, FAR_TOO_MANY = 620, 900
-"""Requests for which the replay asks for an instance more than two, by a little and by much."""
+JUST_TOO_MANY, BY_CHANCE, FAR_TOO_MANY = 620, 860, 900
+"""Requests for which the replay asks for an instance more than two: a little, within chance, more."""
 
 
-def test_a_question_stands_on_the_day_after_though_the_fleet_is_just_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = judged(monkeypatch, JUST_TOO_MANY)
+@pytest.mark.parametrize("requests", [JUST_TOO_MANY, BY_CHANCE])
+def test_a_question_stands_on_the_day_after_though_the_fleet_is_just_too_small(
+    monkeypatch: pytest.MonkeyPatch, requests: int
+) -> None:
+    alone = judged(monkeypatch, requests)
     assert count_of(alone) == 3, "or this load shows nothing"
-    found = judged(monkeypatch, JUST_TOO_MANY, question(alone))
+    asked = question(alone)
+    told = replace(asked, option=replace(asked.option, notes=("as was told",)))
+    found = judged(monkeypatch, requests, told)
     assert count_of(found) == 2
     assert found.chosen_option is not None
     assert (found.chosen_option.risk, found.chosen_option.late_share) == (1, None)
+    assert "as was told" in found.chosen_option.notes
+    assert alone.chosen_option is not None
+    assert (found.chosen_option.p95_s or 0.0) > 1.3 * (alone.chosen_option.p95_s or 9.0), "of the smaller fleet"
 
 
 def test_a_load_that_the_fleet_does_not_carry_ends_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,3 +154,69 @@ def test_a_test_that_was_asked_about_stays_first_while_another_brings_little_mor
     assert type_of(a_test_of(monkeypatch, "ml.g6.2xlarge")) == "ml.g6.2xlarge"
     assert type_of(a_test_of(monkeypatch, "ml.g6.2xlarge", "another")) == "ml.g6.xlarge", "it is over"
     assert type_of(a_test_of(monkeypatch, "ml.g4dn.xlarge")) == "ml.g6.xlarge", "that one is no candidate"
+
+
+def saves(usd: str, kind: str = SIZE, **more: Any) -> Option:
+    """Two instances of a type that save so much a month."""
+    return option(**{"target": Target(kind, 2), "saving_usd_per_month": Decimal(usd)} | more)
+
+
+def order(asked: Option, *sure: Option, owner_minimum: int = 1, scaling: Any = None, too_small: bool = False) -> str:
+    """The types in their order, of an endpoint that costs USD 1,000 a month; a least saving is a tenth of that."""
+    history = SimpleNamespace(asked=OpenQuestion(asked, "as now"))
+    context = SimpleNamespace(
+        inputs=SimpleNamespace(history=history, catalogue=kit.catalogue()),
+        runs=kit.catalogue().types[SIZE],
+        owner_minimum=owner_minimum,
+        endpoint=SimpleNamespace(scaling=scaling, mode=Mode.AUTO),
+        within_objective=False,
+        is_fleet_too_small=too_small,
+        usd_per_month=Decimal(1000),
+        policy=SimpleNamespace(minimum_saving_share=0.1),
+    )
+    found = with_open_question(cast("EvaluationContext", context), "as now", sure)
+    return " ".join(each.target.instance_type.removeprefix("ml.") for each in found)
+
+
+OTHERS = (saves("400", "ml.g4dn.xlarge"), saves("350", "ml.g6.xlarge"))
+
+
+def test_what_was_asked_stays_first_until_another_saves_a_tenth_of_the_cost_more() -> None:
+    assert order(saves("301"), *OTHERS, saves("301")) == "g5.xlarge g4dn.xlarge g6.xlarge"
+    assert order(saves("300"), *OTHERS, saves("300")) == "g4dn.xlarge g5.xlarge g6.xlarge", "a tenth exactly"
+    assert order(saves("300"), saves("300")) == "g5.xlarge", "nothing else saves"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        saves("390", in_place=False),
+        saves("390", restores=True),
+        saves("390", growth_usd=Decimal(1)),
+        saves("0"),
+        saves("390", kind="ml.odd.large"),
+        saves("390", kind="ml.g5.12xlarge"),
+        replace(saves("390"), kind=OptionKind.AUTOSCALING),
+        saves("390", target=Target(SIZE, 2, day_counts=(DayCounts((5, 6), (1,) * 24),))),
+        saves("390", target=Target(SIZE, 2, others=(VariantTarget("b", SIZE, 1, Decimal(1)),))),
+    ],
+    ids=["moves callers", "restores", "grows", "no saving", "unknown", "more GPUs", "scales", "days", "variants"],
+)
+def test_a_question_of_another_sort_is_answered_anew(asked: Option) -> None:
+    assert order(asked, *OTHERS, asked).startswith("g4dn.xlarge g6.xlarge ")
+
+
+def test_a_question_is_over_where_the_fleet_scales_is_too_small_or_its_owner_wants_more() -> None:
+    kept = saves("390")
+    assert order(kept, *OTHERS, kept, owner_minimum=2).startswith("g5")
+    assert order(kept, *OTHERS, kept, owner_minimum=3).startswith("g4dn")
+    assert order(kept, *OTHERS, kept, scaling=({"MinCapacity": 1},)).startswith("g4dn")
+    assert order(kept, *OTHERS, kept, too_small=True).startswith("g4dn")
+
+
+def test_only_the_same_kind_with_the_same_target_is_what_was_asked() -> None:
+    nights = Target(SIZE, 2, hourly_counts=(1,) * 24)
+    schedule = replace(saves("390"), kind=OptionKind.SCHEDULE, target=nights)
+    assert order(schedule, *OTHERS, schedule).startswith("g5.xlarge g4dn")
+    assert order(replace(schedule, target=Target(SIZE, 2)), *OTHERS, schedule).startswith("g4dn")
+    assert order(replace(schedule, kind=OptionKind.INSTANCE_COUNT), *OTHERS, schedule).startswith("g4dn")

@@ -298,3 +298,88 @@ def test_a_replay_is_never_much_larger_than_its_limit_and_serves_all_it_says(cal
     assert found.late >= 0
     if not stream.whole:
         assert stream.size <= limit + 24 * 60
+
+
+def test_a_backlog_of_two_instances_drains_with_both_and_days_are_added_up() -> None:
+    """At half the speed 800 s of work come to 600 s of time: 200 s are left over, 100 s for each of the two."""
+    crowd: Sequence[float | None] = [200.0] * 3 + [0.0] * 285
+    two = replace(ONE, counts=(2,) * 24, slower=2.0)
+    stream = stream_of([day(crowd), day(crowd, number=1)], ((2.0, 1.0),), 100)
+    found = [replay_requests(stream, two, limit).late_in_backlog for limit in (103.0, 105.0, 205.0, 305.0)]
+    assert found == [1200, 800, 400, 0]
+
+
+def test_a_slot_without_a_backlog_makes_nothing_late_and_the_limit_itself_is_in_time() -> None:
+    crowd: Sequence[float | None] = [200.0] * 3 + [0.0] * 9 + [50.0] * 276
+    stream = stream_of([day(crowd)], ((2.0, 1.0),), 100)
+    assert replay_requests(stream, ONE, 2.5).late_in_backlog == 600
+    assert replay_requests(stream, ONE, 102.0).late_in_backlog == 400
+
+
+def test_the_guard_looks_at_half_an_hour_however_much_came_before() -> None:
+    early = tuple(10.0 * n for n in range(100))
+    assert rings(9000.0, 9010.0, 9020.0, fine=(*early, 8900.0, 8950.0)) == 1
+
+
+def weights(stream: Stream, slot: int) -> list[float]:
+    arrivals, services = stream.days[0]
+    return [work for at, work in zip(arrivals, services, strict=True) if slot * 300 <= at < (slot + 1) * 300]
+
+
+def test_ten_requests_of_a_slot_or_of_an_hour_are_believed_and_nine_are_not() -> None:
+    one_bin = ((1.0, 1.0),)
+    calls: list[float | None] = [10.0] * SLOTS
+    heavy: list[float | None] = [30.0 if slot == 150 else 10.0 for slot in range(SLOTS)]
+    ten = stream_of([day(calls, heavy)], one_bin, 10**9)
+    assert weights(ten, 150)[0] == near(3 * weights(ten, 151)[0])
+    assert ten.slots[0][1][150] == near(3 * ten.slots[0][1][151]), "the work of the slot too"
+    nine = stream_of([day([9.0] * SLOTS, heavy)], one_bin, 10**9)
+    assert weights(nine, 150)[0] == near(weights(nine, 151)[0]), "the hour speaks for its slots"
+    rare: list[float | None] = [10.0 if slot % 12 == 0 else 0.0 for slot in range(SLOTS)]
+    hours: list[float | None] = [(30.0 if slot == 144 else 10.0) if slot % 12 == 0 else 0.0 for slot in range(SLOTS)]
+    spread: list[float | None] = [5.0 if slot % 12 < 2 else 0.0 for slot in range(SLOTS)]
+    half: list[float | None] = [v / 2 if v else 0.0 for v in (hours[slot // 12 * 12] for slot in range(SLOTS))]
+    for stream in (stream_of([day(*known)], one_bin, 10**9) for known in ((rare, hours), (spread, half))):
+        assert weights(stream, 144)[0] == near(3 * weights(stream, 156)[0]), "ten of the hour"
+
+
+def test_work_that_is_unknown_or_none_weighs_as_the_mean() -> None:
+    blind = stream_of([day([20.0] * SLOTS, [None] * SLOTS)], ((1.0, 1.0),), 10**9)
+    assert set(blind.days[0][1]) == {1.0}
+    lazy = [0.0] * 12 + [10.0] * 276
+    stream = stream_of([day([20.0] * SLOTS, lazy)], ((1.0, 1.0),), 10**9)
+    assert set(weights(stream, 3)) == {1.0}, "an hour without any work of its GPU"
+
+
+def test_service_times_come_as_often_as_their_bins_say() -> None:
+    bins = ((1.0, 0.2), (2.0, 0.3), (4.0, 0.4), (8.0, 0.1))
+    _, services = stream_of([day([30.0] * SLOTS, [1.0] * SLOTS)], bins, 10**9).days[0]
+    for value, share in bins:
+        assert services.count(value) / len(services) == pytest.approx(share, abs=0.02)
+
+
+def test_a_day_within_the_limit_is_served_whole_though_one_hour_has_it_all() -> None:
+    rush: Sequence[float | None] = [100.0] * 12 + [0.0] * 276
+    stream = stream_of([day(rush)], BINS, 1300)
+    assert (stream.whole, len(stream.days[0][0])) == (True, 1200)
+
+
+def test_minutes_vary_as_much_as_is_said_of_them() -> None:
+    """Of 100 requests in a slot 20 come in a minute; what is above chance is over the square of that."""
+    plain = day([100.0] * SLOTS)
+    found = []
+    for within in (0.0, 0.1, 0.3):
+        arrivals, _ = stream_of([replace(plain, within=within)], BINS, 10**9).days[0]
+        counts = [0] * 1440
+        for at in arrivals:
+            counts[int(at // 60)] += 1
+        found.append((sum((n - 20) ** 2 for n in counts) / 1440 - 20) / 400)
+    assert found[0] < 0.0, "a slot keeps its count, so that its minutes vary less than by chance"
+    assert found[1] == pytest.approx(0.08, abs=0.03)
+    assert found[2] == pytest.approx(0.24, abs=0.06)
+
+
+def test_loads_and_the_objective_have_four_decimals() -> None:
+    served = ReplayResult(20, 2, 1.0, 0, 1.0)
+    found = replay_of([day([100.0] * SLOTS)], 1 / 3.6, ONE, (served, served), 2.34567, None)
+    assert (found.hourly_load[0], found.objective_s) == (0.0926, 2.3457)

@@ -13,7 +13,7 @@ from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import HOURS_PER_MONTH, PLAN_DISCOUNT, Commitment
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.pricing import cost_of, mean_while_running, monthly_cost
+from rightsizer.recommender.pricing import cost_of, monthly_cost
 from rightsizer.recommender.usage_days import running_hours
 from rightsizer.reporting.office_hours import hours_savings
 from tests.recommender import kit
@@ -100,14 +100,3 @@ def test_a_commitment_goes_on_being_billed_while_it_is_stopped() -> None:
     today = monthly_cost(price, 2)
     cost = cost_of(today, price, 1, 1, 0.0, table.commitment, Policy(), new_fleet=False)
     assert cost.saving == today - 2 * 730, "the plan is billed at night too"
-
-
-def test_a_mean_over_all_hours_is_made_one_of_those_that_run() -> None:
-    price = prices().running(Decimal(365)).find(TYPE)
-    always = prices().find(TYPE)
-    assert price is not None
-    assert always is not None
-    assert mean_while_running(2.0, 1, 3, price) == pytest.approx(3.0), "one at night, three by day"
-    assert mean_while_running(2.9, 1, 3, price) == 3.0, "never more than the most"
-    assert mean_while_running(2.0, 2, 2, price) == pytest.approx(2.0)
-    assert mean_while_running(2.0, 1, 3, always) == 2.0

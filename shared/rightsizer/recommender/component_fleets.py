@@ -81,14 +81,18 @@ def _holding(
     inputs: AccountInputs,
 ) -> Option | Reason:
     """The option where its fleet holds the copies; the same type more times where that does; or why none is known."""
-    held = _least_that_holds(option, room, needs, inputs)
+    if option.kind not in OF_FLEETS:
+        return option
+    if isinstance(room, Reason):
+        return Reason(room.code, f"whether its copies fit is not known: {room.sentence}")
+    held = _least_that_holds(option.target, room, needs, inputs)
     if isinstance(held, Reason):
         return held
     least, kind = held
     if least <= _least_count(option.target):
         return option
-    copies = sum(room.copies.values()) if isinstance(room, CopyRoom) else 0
-    text = f"{count(copies, 'copy', 'copies')} of its components reserve {count(least, 'instance')} of {kind}"
+    copies = count(sum(room.copies.values()), "copy", "copies")
+    text = f"{copies} of its components reserve {count(least, 'instance')} of {kind}"
     usd, policy = recommendation.usd_per_month or Decimal(0), inputs.policy
     cost = cost_of(usd, option.price, least, least, 0.0, inputs.prices.commitment, policy, option.switch_usd > 0)
     larger = replace(
@@ -117,15 +121,11 @@ def _needs(components: ReadComponents) -> dict[str, ComputeNeeds]:
 
 
 def _least_that_holds(
-    option: Option, room: CopyRoom | Reason, needs: dict[str, ComputeNeeds], inputs: AccountInputs
+    target: Target, room: CopyRoom, needs: dict[str, ComputeNeeds], inputs: AccountInputs
 ) -> tuple[int, str] | Reason:
-    """Instances that hold the copies, 0 where the option moves no fleet, and of what type; why that is not known."""
-    if option.kind not in OF_FLEETS:
-        return 0, ""
-    if isinstance(room, Reason):
-        return Reason(room.code, f"whether its copies fit is not known: {room.sentence}")
+    """Instances that hold the copies, and of what type; why that is not known."""
     most = 0, ""
-    for kind in changed_types(option.target):
+    for kind in changed_types(target):
         hardware = inputs.catalogue.find(kind)
         if hardware is None:
             return Reason(Code.NO_SPECIFICATION, f"the hardware of {kind} is not known, nor whether its copies fit")

@@ -20,7 +20,6 @@ from rightsizer.domain.usage import (
     DAY_S,
     OVERHEAD,
     SLOT_S,
-    SLOTS,
     DailyUsage,
     EachGpu,
     Fit,
@@ -221,7 +220,7 @@ class _Day:
         for i in range(0, self.size, width):
             part = [v for v in values[i : i + width] if v == v]
             out.append(sum(part) / len(part) * width if 2 * len(part) > width else None)
-        return out if len(out) == SLOTS else ()
+        return out
 
     def _hours(self, values: Values) -> tuple[float | None, ...]:
         width = 3600 // self.period

@@ -145,7 +145,7 @@ def _central_queue(
 ) -> list[float]:
     """One queue; idle workers leave first when an hour has fewer."""
     counts = [c * fleet.workers for c in slots]
-    free = [0.0] * counts[0]
+    free: list[float] = []
     out = []
     slower, busy, until = fleet.slower, fleet.slower * fleet.load, 0
     for at, work in zip(arrivals, services, strict=True):

@@ -14,11 +14,13 @@ from tests.recommender.test_demand import day, seen
 DECLARED = LatencyObjective(1.0, declared=True, source="tag rightsizer:p95-ms")
 
 
-def refuses(refused: RefusedShares, load: float = 1.0) -> Reason | None:
-    """Of one worker, whose requests take 0.61 s each."""
+def refuses(
+    refused: RefusedShares, load: float = 1.0, instances: float = 1.0, objective: LatencyObjective = DECLARED
+) -> Reason | None:
+    """Of workers whose requests take 0.61 s each."""
     found = demand(refused=refused)
     busy = replace(found, load=replace(found.load, peak_rate=load))
-    return busy_and_refusing_reason(busy, replace(LATENCY, mean_s=0.61), DECLARED, Policy(), 1.0)
+    return busy_and_refusing_reason(busy, replace(LATENCY, mean_s=0.61), objective, Policy(), instances)
 
 
 def test_a_busy_fleet_that_refuses_three_times_as_much_in_its_busy_hours_is_too_small() -> None:
@@ -28,6 +30,20 @@ def test_a_busy_fleet_that_refuses_three_times_as_much_in_its_busy_hours_is_too_
     assert refuses(RefusedShares(0.03, 0.03, None)) is None, "no hour is known in which less comes"
     assert refuses(RefusedShares(0.01, 0.01, 0.0)) is None, "one in a hundred is a caller's mistake"
     assert refuses(RefusedShares(0.02, 0.03, 0.01), load=0.98) is None, "0.6 of a worker is not short"
+    assert refuses(RefusedShares(0.02, 0.03, 0.01), load=1.9, instances=2.0) is None, "nor 1.16 of two"
+    assert refuses(RefusedShares(0.02, 0.03, 0.01), load=2.0, instances=2.0) is not None
+
+
+def test_the_owner_may_allow_more_refused_requests() -> None:
+    loose = replace(DECLARED, error_share=0.04)
+    assert refuses(RefusedShares(0.02, 0.03, 0.01), objective=loose) is None
+    assert refuses(RefusedShares(0.02, 0.05, 0.01), objective=loose) is not None
+
+
+def test_where_nothing_is_refused_at_other_times_the_sentence_says_so() -> None:
+    assert refused_text(RefusedShares(0.3, 0.6, 0.0), 0.005).startswith(
+        "60.0 % of its requests get a 4XX answer in busy hours, 0.0 % at other times"
+    )
 
 
 def test_few_4xx_answers_say_nothing_of_capacity() -> None:
