@@ -26,7 +26,8 @@ from rightsizer.domain.usage import (
     Spread,
 )
 from rightsizer.errors import InputError
-from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage, full_slots
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage, full_slots
+from rightsizer.recommender.each_gpu import add_each_gpu, add_kv_cache
 from tests.recommender import kit
 from tests.recommender.plain import near
 

@@ -17,8 +17,9 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import DailyUsage, GpuSeries, MetricWindow, Series, VariantUsage
-from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, daily_usage
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import demand_of
+from rightsizer.recommender.each_gpu import add_each_gpu
 from rightsizer.recommender.fit import CandidateLimits, fit_refusal, memory_need
 from tests.recommender import kit
 from tests.recommender.kit import judge, judge_digests

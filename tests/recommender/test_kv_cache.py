@@ -18,8 +18,9 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import DailyUsage, MetricWindow, Series
-from rightsizer.recommender.daily_usage import VariantSetup, add_kv_cache, daily_usage
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import demand_of
+from rightsizer.recommender.each_gpu import add_kv_cache
 from rightsizer.recommender.finding import outgrown_reason
 from rightsizer.recommender.fit import memory_need, pool_refusal
 from rightsizer.recommender.packing import needs_of

@@ -204,8 +204,6 @@ ASYNC_SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("InvocationsProcesssed", "Sum"),
 )
 """Read of asynchronous endpoints too, which publish no `Invocations`. AWS's documentation spells one with three s."""
-
-
 _SUMS_AND_MEANS = {"Invocation5XXErrors", "ExpiredRequests", OVERHEAD.metric}
 OF_A_DAY = frozenset(
     signal

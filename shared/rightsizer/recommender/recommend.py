@@ -33,8 +33,9 @@ from rightsizer.recommender.choose import choose_option
 from rightsizer.recommender.component_copies import with_components
 from rightsizer.recommender.component_fleets import tell_of_held_instances, without_tight_fleets
 from rightsizer.recommender.context import AccountInputs
-from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.dimension import Offering
+from rightsizer.recommender.each_gpu import add_each_gpu, add_kv_cache
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
