@@ -161,7 +161,7 @@ def _assume_faster(context: EvaluationContext, candidate: CandidateType) -> Shad
 
 
 def _share_as_today(context: EvaluationContext, candidate: CandidateType) -> float:
-    """The slowdown, over the middle one, at which a likely faster card is as fast as today's; else MIDDLE."""
+    """The slowdown, over the middle one, at which a likely faster card is as fast as today's card."""
     own = context.demand.gpu_share * candidate.speed.mid
     return MIDDLE + (1 - candidate.ratio.mid) / own if own > 0 and candidate.ratio.mid < 1 else MIDDLE
 
