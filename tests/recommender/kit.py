@@ -37,6 +37,7 @@ TYPES = {
     "ml.p5.4xlarge": (16, 256, 1, "7.0"),
 }
 CHIPS |= {
+    "p3": Accelerator("V100", "NVIDIA", 125, 900, 16, 15.8, (7, 0)),
     "p4d": Accelerator("A100", "NVIDIA", 312, 1555, 40, 39.5, (8, 0)),
     "inf2": Accelerator("Inferentia2", "AWS", 190, 880.5, 32, 31.5, None),
     "trn1": Accelerator("Trainium1", "AWS", 190, 880.5, 32, 31.5, None),

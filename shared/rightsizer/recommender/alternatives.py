@@ -100,7 +100,10 @@ def _migration_wait_reason(option: Option) -> Reason:
 
 
 def migration_cost_reason(option: Option) -> Reason | None:
-    """Why a migration saves too little for the work of people that it takes; None where it pays within a year."""
+    """Why a migration saves too little for its work.
+
+    None where it pays within a year, and for options that take less work.
+    """
     a_year = MONTHS * option.saving_usd_per_month
     if option.effort is not Effort.VERY_HIGH or a_year >= MIGRATION_USD:
         return None

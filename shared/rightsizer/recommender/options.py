@@ -1,7 +1,4 @@
-"""The options of an endpoint: every type of the catalogue, sized, priced and rated; or ruled out with a reason.
-
-Each says what it leaves open, for the person who decides on it.
-"""
+"""The options of an endpoint: every type of the catalogue, sized, priced and rated; or ruled out with a reason."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -158,11 +155,24 @@ def _assume_faster(context: EvaluationContext, candidate: CandidateType) -> Shad
     open_question = candidate.speed.source.is_guess and candidate.ratio.bound > candidate.ratio.mid
     if not open_question or candidate.hardware.name == context.runs.name:
         return None
-    for tried, chance in (_ratio_and_chance(context, candidate, share) for share in (MIDDLE, QUICK)):
-        option = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
-        if isinstance(option, Option) and _has_gpu_room(context, candidate, option, tried):
-            return test_candidate(context, candidate, option, chance)
-    return None
+    shares = dict.fromkeys((_share_as_today(context, candidate), MIDDLE))
+    found = [test for share in shares if (test := _sized_at(context, candidate, share)) is not None]
+    return max(found, key=lambda test: test.expected_saving) if found else _sized_at(context, candidate, QUICK)
+
+
+def _share_as_today(context: EvaluationContext, candidate: CandidateType) -> float:
+    """The slowdown, over the middle one, at which a likely faster card is as fast as today's card."""
+    own = context.demand.gpu_share * candidate.speed.mid
+    return MIDDLE + (1 - candidate.ratio.mid) / own if own > 0 and candidate.ratio.mid < 1 else MIDDLE
+
+
+def _sized_at(context: EvaluationContext, candidate: CandidateType, share: float) -> ShadowTestCandidate | None:
+    """The candidate at that share of its middle slowdown, with the chance that it is no slower."""
+    tried, chance = _ratio_and_chance(context, candidate, share)
+    option = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
+    if not isinstance(option, Option) or not _has_gpu_room(context, candidate, option, tried):
+        return None
+    return test_candidate(context, candidate, option, chance)
 
 
 def _has_gpu_room(context: EvaluationContext, candidate: CandidateType, option: Option, tried: float) -> bool:
