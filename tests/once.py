@@ -114,11 +114,13 @@ class _Days:
             self._streams[key] = stream_of(days, bins, limit)
         return self._streams[key]
 
-    def replay(self, stream: Stream, fleet: Fleet, limit_s: float, baseline: float = 0.0) -> ReplayResult:
+    def replay(
+        self, stream: Stream, fleet: Fleet, limit_s: float, baseline: float = 0.0, alarm_s: float = 0.0
+    ) -> ReplayResult:
         """What a fleet makes of this very stream, which lies beside it so that no other one gets its identity."""
-        key = id(stream), fleet, limit_s, baseline
+        key = id(stream), fleet, limit_s, baseline, alarm_s
         if key not in self._replays:
-            self._replays[key] = stream, replay_requests(stream, fleet, limit_s, baseline)
+            self._replays[key] = stream, replay_requests(stream, fleet, limit_s, baseline, alarm_s)
         return self._replays[key][1]
 
 

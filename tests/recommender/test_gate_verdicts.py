@@ -280,11 +280,11 @@ def waits(*pasts: PastChange, to: str = "ml.g5.xlarge", policy: Policy | None = 
 
 
 def test_a_change_of_type_rests_for_three_days_and_one_of_count_for_one() -> None:
-    assert waits(past(days_ago=2.75)) == (
+    assert waits(past(days_ago=2.75), to="ml.g6.xlarge") == (
         "cooldown: changed on Tue 17 Nov 2026, 06:00 UTC (ml.g6e.xlarge to ml.g5.xlarge); the next change can"
         " come 72 h after that, on Fri 20 Nov 2026, 06:00 UTC"
     )
-    assert waits(past(days_ago=3.0)) is None
+    assert waits(past(days_ago=3.0), to="ml.g6.xlarge") is None
     count = past("ml.g6e.xlarge", 0.5, counts=(4, 2))
     assert waits(count) == (
         "cooldown: changed on Thu 19 Nov 2026, 12:00 UTC (ml.g6e.xlarge to ml.g6e.xlarge); the next change can"
@@ -294,7 +294,7 @@ def test_a_change_of_type_rests_for_three_days_and_one_of_count_for_one() -> Non
 
 
 def test_the_last_change_decides_and_a_test_or_a_want_of_capacity_of_another_type_is_passed_over() -> None:
-    fresh, old = past(days_ago=1), past(days_ago=30)
+    fresh, old = past(days_ago=0.5), past(days_ago=30)
     assert waits(fresh, old) is None, "the last one is the old one"
     assert waits(old, fresh) is not None
     tested = past(days_ago=0.1, ended=PastEnd.TESTED)

@@ -10,6 +10,7 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.gate import cooldown_reason
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
@@ -87,3 +88,21 @@ def test_a_type_that_stands_in_is_not_ruled_out_as_well() -> None:
     )
     (dearer,) = (out.reason for out in asked.excluded if out.instance_type == "ml.g6e.xlarge")
     assert (dearer.code, types(asked)[0]) == (Code.DEARER_THAN_OFFERED, "ml.g5.2xlarge")
+
+
+@pytest.mark.parametrize(
+    ("ended", "days", "to", "waits"),
+    [
+        (PastEnd.PROVEN, 1.0, "ml.g5.xlarge", False),
+        (PastEnd.PROVEN, 0.9, "ml.g5.xlarge", True),
+        (PastEnd.PROVEN, 1.0, "ml.g6.xlarge", True),
+        (PastEnd.PROVEN, 3.0, "ml.g6.xlarge", False),
+        (PastEnd.ROLLED_BACK, 1.0, "ml.g5.xlarge", True),
+    ],
+)
+def test_a_step_on_the_type_that_the_last_change_brought_rests_for_one_day(
+    ended: PastEnd, days: float, to: str, waits: bool
+) -> None:
+    """Another type waits for three days, and so does a type that was brought and taken back."""
+    moved = replace(lacked("ml.g5.xlarge", days), ended=ended, failure="alarm" if ended.value == "rolled-back" else "")
+    assert (cooldown_reason(History((moved,)), Policy(), kit.NOW, to) is not None) == waits

@@ -79,6 +79,14 @@ def test_the_guard_rings_for_late_requests_together_and_not_for_the_same_number_
     assert replay_requests(apart, flat(1), 45.0).late == 4
 
 
+def test_the_guard_hears_what_is_late_for_its_own_limit_where_that_is_above_the_objective() -> None:
+    together = Stream((crowd(10 * HOUR, 100.0, 10.0, 30.0),))
+    heard, unheard = (replay_requests(together, flat(1), 45.0, alarm_s=limit) for limit in (45.0, 10_000.0))
+    assert (heard.rings_alarm, unheard.rings_alarm) == (1, 0)
+    assert heard.late == unheard.late > 0, "what is late for the objective counts as before"
+    assert replay_requests(together, flat(1), 45.0, alarm_s=10.0) == heard, "never below the objective"
+
+
 @given(st.integers(1, 6), st.floats(1.0, 40.0), st.floats(5.0, 60.0))
 def test_more_instances_never_make_more_requests_late(count: int, every_s: float, work_s: float) -> None:
     stream = Stream((crowd(8 * HOUR, 1800.0, every_s, work_s),))

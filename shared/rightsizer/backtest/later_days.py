@@ -100,7 +100,8 @@ class LaterFleet:
         )
 
     def _replay(self, stream: Stream, fleet: Fleet) -> ReplayResult:
-        return replay_requests(stream, fleet, self.at.objective.p95_s, self.at.baseline_late_share)
+        at = self.at
+        return replay_requests(stream, fleet, at.objective.p95_s, at.baseline_late_share, at.alarm_s)
 
     def _peak(self, usage: DailyUsage) -> float | None:
         if self.at.demand.memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or not usage.gpu_memory:

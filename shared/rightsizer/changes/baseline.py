@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import combinations, pairwise
 
+from rightsizer.domain.policy import SLOW_FACTOR
 from rightsizer.domain.usage import OVERHEAD, MetricStatistic, MetricWindow, NoMetrics, Series
 
 REQUESTS = MetricStatistic("Invocations", "Sum")
@@ -65,8 +66,6 @@ BAD_SHARE = 0.10
 """Share of failed requests that is bad, where no other share is declared."""
 BASELINE_FACTOR = 3.0
 """Errors above this multiple of the baseline are bad, for the proof, a shadow test and the alarms that roll back."""
-SLOW_FACTOR = 2.0
-"""Without an objective: p95 above this multiple of the baseline is bad."""
 BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 HABIT_DAYS = 2

@@ -21,7 +21,6 @@ from rightsizer.changes.baseline import (
     PERIOD_S,
     REQUESTS,
     SIGNALS,
-    SLOW_FACTOR,
     STUCK_S,
     USUAL,
     WAKING_S,
@@ -43,7 +42,7 @@ from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.policy import SLOW_FACTOR, ChangeLimits
 from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.tags import allowed_errors
 from rightsizer.domain.usage import MetricWindow, unread_reason

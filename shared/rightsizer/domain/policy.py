@@ -182,7 +182,7 @@ class Policy:
     cooldown_hours: float = 24.0
     """Between two changes: the change before was seen through a whole day."""
     cooldown_type_hours: float = 72.0
-    """After a change of type: three days, as for hour-of-day profiles."""
+    """After a change of type, before another type: three days, as for hour-of-day profiles."""
     capacity_days: float = 7.0
     """A type that had no capacity so lately comes after those that may have some."""
     blacklist_days: float = 30.0
@@ -218,6 +218,10 @@ class Policy:
         if not declared or requests <= 0:
             return share
         return max(share, min(self.late_a_week * days / 7 / requests, self.late_most - baseline))
+
+
+SLOW_FACTOR = 2.0
+"""Without an objective: a p95 above this multiple of the usual one is bad, for the proof and the alarms of a change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from rightsizer.domain.environment import policy_for
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective, Option, OptionKind
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import SLOW_FACTOR, Policy
 from rightsizer.domain.price import Price, PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import DailyUsage, busy_days
@@ -271,8 +271,14 @@ class EvaluationContext:
         """The replay of a plan, each plan once."""
         key = replace(fleet, slower=round(fleet.slower, 4), load=round(fleet.load, 4))
         if key not in self._replays:
-            self._replays[key] = replay_requests(self.stream, fleet, self.objective.p95_s, self.baseline_late_share)
+            limit_s, usual = self.objective.p95_s, self.baseline_late_share
+            self._replays[key] = replay_requests(self.stream, fleet, limit_s, usual, self.alarm_s)
         return self._replays[key]
+
+    @property
+    def alarm_s(self) -> float:
+        """p95 at which the latency alarm of a change rings, seconds."""
+        return self.objective.p95_s if self.objective.declared else SLOW_FACTOR * self.latency.p95_s
 
     @cached_property
     def baseline_late_share(self) -> float:

@@ -133,12 +133,15 @@ def small_saving_reason(option: Option, of_cost: float, policy: Policy) -> Reaso
 def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
     """The reason to wait after the endpoint's last change, or None.
 
+    After a change of type another type waits for days; a step on the type that it brought rests as after any change.
+
     Where another type had no capacity, nothing was served differently: this type need not wait for that.
     """
     for past in reversed(history.endpoint):
         if past.ended is PastEnd.TESTED or (past.was_without_capacity and past.to_type != to_type):
             continue
-        hours = policy.cooldown_hours if past.from_type == past.to_type else policy.cooldown_type_hours
+        stays = past.from_type == past.to_type or (past.to_type == to_type and past.is_in_force)
+        hours = policy.cooldown_hours if stays else policy.cooldown_type_hours
         rested = past.at + timedelta(hours=hours)
         if rested > now:
             return Reason(

@@ -34,8 +34,14 @@ ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
 
 
-def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: float = 0.0) -> ReplayResult:
-    """Serve every request; `late` counts the ones above `limit_s`, `baseline` is the share of them today."""
+def replay_requests(
+    stream: Stream, fleet: Fleet, limit_s: float, baseline: float = 0.0, alarm_s: float = 0.0
+) -> ReplayResult:
+    """Serve every request; `late` counts the ones above `limit_s`, `baseline` is the share of them today.
+
+    The alarm of a change hears those above `alarm_s`, where that is more.
+    """
+    alarm_s = max(alarm_s, limit_s)
     late = rung = drowned = 0
     worst = instances = 0.0
     served: list[float] = []
@@ -47,9 +53,10 @@ def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: floa
         latencies = run(arrivals, services, fleet, slots)
         over = _late_arrivals(arrivals, latencies, limit_s)
         late += len(over)
-        if len(over) >= WATCH_LATE:
-            anyway = _late_arrivals(arrivals, services, limit_s)
-            rung += _is_alarm_rung(arrivals, over, anyway, max(WATCH_SHARE, 3 * baseline))
+        heard = over if alarm_s == limit_s else _late_arrivals(arrivals, latencies, alarm_s)
+        if len(heard) >= WATCH_LATE:
+            anyway = _late_arrivals(arrivals, services, alarm_s)
+            rung += _is_alarm_rung(arrivals, heard, anyway, max(WATCH_SHARE, 3 * baseline))
         worst = _worst_p95_s(arrivals, latencies, worst)
         served += latencies
         instances += sum(slots) / SLOTS
