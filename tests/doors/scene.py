@@ -32,6 +32,27 @@ type Functions = Callable[[Sandbox, Mapping[str, str]], AbstractContextManager[I
 DENIED = {"AccessDeniedException", "AccessDenied", "UnauthorizedOperation"}
 
 
+TICK = "Apply.Tick"
+BUSY = timedelta(hours=6)
+"""A change of one instance is over by then, and its hour of probation, whatever is lost."""
+
+
+def let_pass(stack: Stack, span: timedelta) -> None:
+    """Let time pass; of a day, in which little is done after some hours, with one tick an hour."""
+    clock = stack.box.clock
+    end = clock.now + span
+    clock.advance_to(min(clock.now + BUSY, end))
+    if clock.now == end or TICK in stack.quiet:
+        clock.advance_to(end)
+        return
+    stack.quiet.add(TICK)
+    while clock.now + timedelta(hours=1) < end:
+        clock.advance(timedelta(hours=1))
+        stack.fire(TICK)
+    stack.quiet.remove(TICK)
+    clock.advance_to(end)
+
+
 @dataclass
 class Scene:
     """The account, the stack, the channel, and what the tests ask of them."""
@@ -71,13 +92,13 @@ class Scene:
 
     def pass_time(self, **span: float) -> None:
         """Let time go on."""
-        self.box.clock.advance(timedelta(**span))
+        let_pass(self.stack, timedelta(**span))
 
     def until_report(self) -> None:
         """Let time go on from Sunday morning until the weekly report is written; no change is under way to look at."""
-        self.stack.quiet.add("Apply.Tick")
-        self.pass_time(days=1, hours=3)
-        self.stack.quiet.discard("Apply.Tick")
+        self.stack.quiet.add(TICK)
+        self.box.clock.advance(timedelta(days=1, hours=3))
+        self.stack.quiet.discard(TICK)
 
     def proposals(self, *states: ProposalState) -> list[Proposal]:
         """What the table holds, newest first."""

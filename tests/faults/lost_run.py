@@ -24,6 +24,7 @@ from rightsizer.domain.recommendation import Finding, Gate
 from sandbox.account import Sandbox
 from sandbox.wiring import Stack
 from tests import samples
+from tests.doors.scene import TICK, let_pass
 from tests.table import decide
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +70,7 @@ def deployed(*, untagged: bool = False) -> Iterator[tuple[Sandbox, Stack]]:
         may = "tagged-and-untagged" if untagged else "tagged"
         given = {"Limits": LIMITS, "MayChange": may, "Approvers": "U1"}
         stack = Stack(box, ROOT / "template.yaml", parameters=given)
-        stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}
+        stack.quiet |= {s.name for s in stack.parts.schedules} - {TICK}
         stack.off |= {"evaluate"}  # what an evaluation says is played
         with box.gate.unrecorded():
             box.add_endpoint(NAME, OLD, 1, tags={} if untagged else {"rightsizer:mode": "auto"}, image=IMAGE)
@@ -104,7 +105,7 @@ class Ground:
         return self.box.clock.now
 
     def wait(self, **span: float) -> None:
-        self.box.clock.advance(timedelta(**span))
+        let_pass(self.stack, timedelta(**span))
 
     def told(self) -> list[str]:
         """Subjects of what the topic got."""

@@ -12,6 +12,7 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.live_state import LiveState
 from rightsizer.domain.next_action import Finish
 from rightsizer.flows.advance_change import ChangeAdvancer
+from sandbox.gate import Call
 from tests.faults.drive import SECOND, Disturbance, every_point, killed
 from tests.faults.tested import runs_with_test
 
@@ -34,6 +35,11 @@ def test_two_invocations_at_once_begin_no_second_change(every: int) -> None:
     assert violations(list(rows)) == {}
 
 
+def is_closing_save(call: Call) -> bool:
+    """Whether a request saves a change that is over."""
+    return call.operation == "TransactWriteItems" and '"state":"rolled-back"' in str(call.params)
+
+
 def test_the_runs_catch_an_end_that_is_kept_before_what_it_taught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeded: the closed test is saved first, so that a death after it leaves nothing for the evaluation to know."""
 
@@ -44,8 +50,6 @@ def test_the_runs_catch_an_end_that_is_kept_before_what_it_taught(monkeypatch: p
         return self.recorder.publish(closed, now)
 
     monkeypatch.setattr(ChangeAdvancer, "_finish", saved_first)
-    closing = Disturbance(
-        "killed at a closing save", lambda call: call.operation == "TransactWriteItems", lambda w: killed
-    )
+    closing = Disturbance("killed at a closing save", is_closing_save, lambda w: killed)
     broken = violations(list(runs_with_test(disturbance=closing)))
     assert any("the test passed, and the change is" in said for found in broken.values() for said in found), broken
