@@ -264,15 +264,8 @@ def test_what_no_approval_answers_stands_against_a_person_too(code: Code) -> Non
 def test_a_reason_that_nobody_has_thought_about_stands_against_an_approval() -> None:
     milder = {
         *(Code.SAFE_TO_APPLY, Code.ALREADY_RIGHT, Code.IDLE, Code.SAVING_TOO_SMALL, Code.NOT_CHEAPER, Code.COMMITTED),
-        *(
-            Code.DEARER_THAN_OFFERED,
-            Code.PAYBACK_TOO_LONG,
-            Code.NO_PRICE,
-            Code.COOLDOWN,
-            Code.ALREADY_SEEN,
-            Code.EVALUATED_RECENTLY,
-        ),
-        *(Code.MODE_OFF, Code.MODE_REPORT, Code.NOT_OPTED_IN),
+        *(Code.DEARER_THAN_OFFERED, Code.PAYBACK_TOO_LONG, Code.NO_PRICE, Code.COOLDOWN, Code.ALREADY_SEEN),
+        *(Code.EVALUATED_RECENTLY, Code.MODE_OFF, Code.MODE_REPORT, Code.NOT_OPTED_IN),
     }
     asked = {
         *(Code.NEEDS_APPROVAL, Code.NOT_IN_PLACE, Code.OTHER_KIND, Code.AUTOSCALED),

@@ -13,7 +13,7 @@ from typing import Literal
 from rightsizer.domain.checks import not_empty
 from rightsizer.domain.endpoint import EndpointKind, PolicyChange
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Reason
+from rightsizer.domain.reason import Reason, count
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts, span_text
 from rightsizer.domain.slowdown import Promise
 from rightsizer.errors import InputError
@@ -27,7 +27,8 @@ class LatencyObjective:
     declared: bool
     source: str
     error_share: float | None = None
-    overhead_s: float = 0.0  # that passes around the model of what was promised; 0 where that is little
+    overhead_s: float = 0.0
+    """Seconds of what was promised that pass around the model (OverheadLatency); 0 where that is little."""
 
 
 class OptionKind(StrEnum):
@@ -201,24 +202,10 @@ def changed_types(target: Target) -> tuple[str, ...]:
 
 
 def fleet(target: Target) -> str:
-    """``2 × ml.g5.xlarge``; ``1 to 4 × ml.g5.xlarge`` with target tracking; ``2 to 3 × ml.g5.xlarge by the hour``.
-
-    Serverless has no type.
-    """
-    if not target.instance_type:
-        return "serverless"
-    if target.metric:
-        return f"{target.minimum} to {target.maximum} × {target.instance_type}"
-    if target.hourly_counts or target.day_counts:
-        return f"{span_text(target.week_counts)} × {target.instance_type} by the hour"
-    return f"{target.instance_count} × {target.instance_type}"
-
-
-def fleet_and_kind(option: "Option") -> str:
-    """The fleet, and what it alone does not show: ``1 to 4 × ml.g5.xlarge (autoscaling)``."""
-    plain = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT, OptionKind.SCHEDULE)
-    words = "" if option.kind in plain else f" ({option.kind.value.replace('-', ' ')})"
-    return f"{fleet(option.target)}{words}"
+    """The fleet in words, such as ``2 × ml.g5.xlarge``, ``1 to 4 × ml.g5.xlarge by the hour`` or ``serverless``."""
+    number = f"{target.minimum} to {target.maximum}" if target.metric else span_text(target.week_counts)
+    by_hour = " by the hour" if (target.hourly_counts or target.day_counts) and not target.metric else ""
+    return f"{number} × {target.instance_type}{by_hour}" if target.instance_type else "serverless"
 
 
 NEVER = 1e6
@@ -336,9 +323,7 @@ def payback_text(option: Option) -> str:
     hours = 24 * option.payback_days
     if hours >= 24:
         return f"paid back in {option.payback_days:.1f} days"
-    if hours < 1:
-        return "paid back in less than an hour"
-    return f"paid back in {hours:.0f} hour{'s' if round(hours) > 1 else ''}"
+    return f"paid back in {count(round(hours), 'hour') if hours >= 1 else 'less than an hour'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Target, fleet, fleet_and_kind
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Target, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.context import EvaluationContext
@@ -47,7 +47,7 @@ from rightsizer.recommender.shadow_test import (
     no_test_reason,
     shadow_test_refusal,
 )
-from rightsizer.recommender.stages import gate_case, gate_of, in_order, may_apply, put_allowed_first
+from rightsizer.recommender.stages import fleet_and_kind, gate_case, gate_of, in_order, may_apply, put_allowed_first
 
 LESS_ROOM = Reason(
     Code.RISK_TOO_HIGH,

@@ -346,10 +346,8 @@ def _thin_evidence_reason(case: GateCase, needed: float, policy: Policy) -> Reas
     if keeps_requests(case.endpoint, case.option):
         days, requests = case.demand.days, 0.0  # of a sleep the days without a request tell most
     if days < needed:
-        sentence = (
-            f"needs your approval: {round(days, 1):g} days' worth of evidence, and an automatic change takes {needed:g}"
-        )
-        return Reason(Code.TOO_LITTLE_CONFIDENCE, sentence)
+        sentence = f"{round(days, 1):g} days' worth of evidence, and an automatic change takes {needed:g}"
+        return Reason(Code.TOO_LITTLE_CONFIDENCE, f"needs your approval: {sentence}")
     if 0 < requests < needed * policy.requests_needed:
         sentence = (
             f"{requests:,.0f} requests were seen, and an automatic change takes {needed * policy.requests_needed:,.0f}"

@@ -9,7 +9,7 @@ from rightsizer.autoscaling import policies
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import InstanceType, is_scarce
 from rightsizer.domain.history import PastChange, PastEnd
-from rightsizer.domain.option import Option, OptionKind, fleet_and_kind
+from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.recommender.candidates import CandidateType, check_candidate
@@ -108,6 +108,13 @@ def gate_of(context: EvaluationContext, option: Option) -> GateAnswer:
 def may_apply(context: EvaluationContext, option: Option) -> bool:
     """Whether automatic mode may apply the option."""
     return gate_of(context, option)[0] is Gate.APPLY
+
+
+def fleet_and_kind(option: Option) -> str:
+    """The fleet, and what it alone does not show: ``1 to 4 × ml.g5.xlarge (autoscaling)``."""
+    plain = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT, OptionKind.SCHEDULE)
+    words = "" if option.kind in plain else f" ({option.kind.value.replace('-', ' ')})"
+    return f"{fleet(option.target)}{words}"
 
 
 def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tuple[Option, ...]:
