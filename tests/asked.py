@@ -15,6 +15,7 @@ from datetime import timedelta
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import yaml
 
@@ -73,8 +74,8 @@ def asked(account: Words, endpoints: Sequence[Words]) -> dict[str, dict[str, Any
             box.set_quota(kind, most)
         if "plan_usd_per_hour" in account:
             box.world.plans.buy(account["plan_usd_per_hour"])
-        for number, one in enumerate(endpoints):
-            fill(box, one, one.get("seed", number))
+        for one in endpoints:
+            fill(box, one, one.get("seed", crc32(one["name"].encode()) % 10_000))
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
             run(["scan", "--json"])

@@ -113,7 +113,9 @@ class Past:
         for metric, values in columns.items():
             if metric in omit or (self.hardware.accelerator is None and metric.startswith("GPU")):
                 continue
-            peak = values * 1.15 if metric == "GPUUtilization" else values
+            peak = values
+            if metric == "GPUUtilization":  # a GPU is busy for 100 % of a minute at most
+                peak = np.minimum(1.15 * values, 100.0 * self.hardware.accelerator_count)
             self._put(box, variant, metric, values, 5 * np.minimum(self.count, self.one.get("seen", 99)), maximum=peak)
             if self.one.get("gpus", {}).get("each") and metric.startswith("GPU"):
                 self._each_gpu(box, variant, metric, values)
