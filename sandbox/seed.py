@@ -105,7 +105,7 @@ def _oversized() -> list[Resident]:
         Resident("caption-batches", work("ml.g5.2xlarge", 7, shape=bursts(40), gpu_s=0.3), count=3, tags=PROPOSE),
         Resident("month-end-invoices", work("ml.g5.4xlarge", 8, shape=month_end(6), gpu_s=0.4), count=2,
                  tags=PROPOSE),
-        Resident("nightly-translate", work("ml.g6.12xlarge", 9, shape=bursts(25, 12, 50), gpu_s=0.5, gpus_used=4),
+        Resident("nightly-translate", work("ml.g6.12xlarge", 9, shape=bursts(40, 12, 50), gpu_s=0.5, gpus_used=4),
                  tags=PROPOSE),
         Resident("search-rerank", work("ml.g6.2xlarge", 10, shape=office_hours(90), gpu_s=0.03, gpu_memory_gib=4),
                  count=6, tags=PROPOSE | {"rightsizer:p95-ms": "500"}),
