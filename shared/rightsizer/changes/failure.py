@@ -30,7 +30,7 @@ from rightsizer.domain.change import (
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.next_action import Steer
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.plan import Plan, Step, StepKind
+from rightsizer.domain.plan import Plan, Step, StepKind, key_of_try
 from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 
@@ -207,7 +207,7 @@ def next_try(change: Change, ending: ChangeState, now: datetime, ranking: Sequen
         text += f", with the next option, {option.target.instance_count} x {option.target.instance_type}"
     elif option is not change.option:
         text += f", from the pools {' and '.join(option.target.pools)}"
-    earlier = tuple(replace(e, step=f"try {number}: {e.step}") for e in change.journal)
+    earlier = tuple(replace(e, step=key_of_try(number, e.step)) for e in change.journal)
     return replace(
         change,
         option=option,

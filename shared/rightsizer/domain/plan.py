@@ -106,9 +106,14 @@ class Step:
         return command(self.service, self.operation, self.params, region)
 
 
+def key_of_try(number: int, key: str) -> str:
+    """Key under which the journal keeps a step of an earlier try, so that it does not count as done in the next one."""
+    return f"try {number}: {key}"
+
+
 def created_config(key: str) -> str:
-    """Name of the configuration that the step of this key creates; empty for the key of any other step."""
-    operation, _, subject = key.partition(" ")
+    """Name of the configuration that the step of this key creates, in an earlier try too; empty for any other step."""
+    operation, _, subject = key.rpartition(": ")[2].partition(" ")
     return subject if operation == StepKind.CREATE_CONFIG.operation else ""
 
 
