@@ -39,6 +39,7 @@ from rightsizer.recommender.each_gpu import add_each_gpu, add_kv_cache
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
+from rightsizer.recommender.latency import broken_promise
 from rightsizer.recommender.priced_option import with_accepted_share
 from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
 from rightsizer.recommender.questions import ask_about_unused_hours
@@ -212,7 +213,9 @@ def _recommend(
     if demand.latency is None:
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
     context = with_accepted_share(analysis.evaluation_context(plain.price, demand.latency))
-    recommendation = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
+    broken = broken_promise(context.objective)
+    plain = replace(plain, usd_per_month=context.usd_per_month, notes=(*plain.notes, *([broken] if broken else [])))
+    recommendation = choose_option(plain, context, dimensions)
     recommendation = with_later_stages(recommendation, context)
     recommendation = ask_about_unused_hours(add_alternatives(recommendation, context, dimensions), context)
     return add_policy_changes(recommendation, context.endpoint)
