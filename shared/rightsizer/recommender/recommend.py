@@ -34,6 +34,7 @@ from rightsizer.recommender.component_copies import with_components
 from rightsizer.recommender.component_fleets import tell_of_held_instances, without_tight_fleets
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
+from rightsizer.recommender.demand import overhead_of
 from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.each_gpu import add_each_gpu, add_kv_cache
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
@@ -93,17 +94,17 @@ def recommend(
     here = inputs.for_endpoint(endpoint)
     all_usd = usd_of_variants(endpoint.variants, here.prices)
     here = _share_plan(here, all_usd, here.history.gpu_usd_per_month)
+    read = usage if isinstance(usage, EndpointUsage) else EndpointUsage(endpoint.ref.name, (usage,) if usage else ())
     if endpoint.other_variants:
-        read = (
-            usage if isinstance(usage, EndpointUsage) else EndpointUsage(endpoint.ref.name, (usage,) if usage else ())
-        )
         each = ((v, _share_plan(here, usd_of_variants(v.variants[:1], here.prices), all_usd)) for v in endpoint.views)
         parts = tuple(_recommend_view(view, endpoint, read, mine, dimensions) for view, mine in each)
         recommendation = join_variants(endpoint, parts, here)
     else:
-        mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
+        mine = next(iter(read.variants), None)
         recommendation = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
-    recommendation = with_components(recommendation, endpoint, components, here)
+    known = [one for one in read.variants if isinstance(one, VariantUsage)]
+    overhead_s = overhead_of([day for one in known for day in _look_back(one, here.policy, here.now)])
+    recommendation = with_components(recommendation, endpoint, components, here, overhead_s)
     recommendation = without_tight_fleets(recommendation, endpoint, components, here)
     recommendation = tell_of_held_instances(recommendation, endpoint, components, here)
     recommendation = replace(recommendation, environment=read_environment(endpoint, inputs.policy))
