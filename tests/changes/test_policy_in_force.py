@@ -107,12 +107,17 @@ def test_the_latency_of_the_document_is_what_a_change_is_held_to() -> None:
     assert under({"defaults": {"objective": "as-today"}}).start().objective_p95_s is None
 
 
-@pytest.mark.parametrize(("overhead_s", "left_s"), [(0.01, 0.3), (0.1, 0.2), (0.3, None)])
+@pytest.mark.parametrize(("overhead_s", "left_s"), [(0.01, 0.3), (0.1, 0.2), (0.2, None), (0.3, None)])
 def test_a_change_is_held_to_what_is_left_for_the_model_of_what_callers_were_promised(
     overhead_s: float, left_s: float | None
 ) -> None:
     begun = under({"defaults": {"objective": 300}}, load=Load(overhead_s=overhead_s)).start()
     assert begun.objective_p95_s == (left_s if left_s is None else pytest.approx(left_s))
+
+
+def test_a_change_is_held_to_a_minute_of_a_longer_promise_as_the_decision_is() -> None:
+    tags = PROPOSE | {"rightsizer:p95-ms": "300000"}
+    assert under({}, tags=tags, load=Load(overhead_s=5.0)).start().objective_p95_s == pytest.approx(55.0)
 
 
 def test_a_change_does_not_begin_while_its_tags_cannot_be_read_and_goes_on_once_it_began(

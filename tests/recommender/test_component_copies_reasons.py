@@ -15,7 +15,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.component_copies import copy_sizes, first_fit_decreasing, with_components
 from rightsizer.recommender.context import AccountInputs
-from rightsizer.recommender.recommend import empty_recommendation
+from rightsizer.recommender.recommend import add_daily_usage, empty_recommendation, recommend
 from tests import samples
 from tests.recommender import kit
 from tests.recommender.component_kit import NOTHING, calls_of_a_copy, component, endpoint, judged, load, scaled
@@ -168,4 +168,38 @@ def test_components_are_judged_by_the_latency_that_their_endpoint_declares() -> 
     of = replace(endpoint(), objective=Objective(0.5, source="tag rightsizer:p95-ms"))
     (late,) = judged([component(copies=4, usage=load(p95_s=0.9))], of).components
     assert late.finding is Finding.UNDER_PROVISIONED
-    assert "its p95 reached 0.90 s, and tag rightsizer:p95-ms says 0.50 s" in late.reason.sentence
+    assert "its p95 reached 0.90 s, above the objective of 0.50 s (tag rightsizer:p95-ms)" in late.reason.sentence
+
+
+@pytest.mark.parametrize(
+    ("promised_s", "around_s", "p95_s", "is_late"),
+    [
+        (1.0, 0.0, 0.9, False),
+        (1.0, 0.2, 0.9, True),  # 0.8 s are left
+        (1.0, 0.6, 0.9, False),  # most passes around the models, which no copy changes
+        (300.0, 0.0, 55.0, False),
+        (300.0, 6.0, 55.0, True),  # of the minute after which a request ends
+        (300.0, 6.0, 200.0, False),  # it streams
+    ],
+)
+def test_components_are_judged_by_what_the_endpoint_leaves_them_of_its_promise(
+    promised_s: float, around_s: float, p95_s: float, is_late: bool
+) -> None:
+    of = replace(endpoint(), objective=Objective(promised_s, source="tag"))
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    base, one = empty_recommendation(of, inputs, NOTHING), component(copies=4, usage=load(p95_s=p95_s))
+    (said,) = with_components(base, of, (one,), inputs, around_s).components
+    assert (said.finding is Finding.UNDER_PROVISIONED) == is_late
+
+
+def test_what_passes_around_the_models_is_taken_from_the_usage_of_their_endpoint() -> None:
+    of = replace(endpoint(), objective=Objective(1.0, source="tag"))
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    card = kit.catalogue().types["ml.g5.xlarge"]
+    around = kit.steady() | {("OverheadLatency", "Average"): 200_000.0}
+    usage = add_daily_usage(of, [kit.window(around)], card, History(), Policy())
+    (said,) = recommend(of, usage, inputs, (), (component(copies=4, usage=load(p95_s=0.9)),)).components
+    assert said.reason.sentence == (
+        "its p95 reached 0.90 s, above the objective of 0.80 s"
+        " (tag: 1.00 s, of which 0.20 s pass around the model (OverheadLatency))"
+    )

@@ -11,10 +11,15 @@ from hypothesis import strategies as some
 
 from rightsizer.domain.demand import Demand, KvPool, MemoryClass, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.usage import SLOTS, DailyUsage, EachGpu, Spread
+from rightsizer.recommender.candidates import fit_chance
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.fit import CandidateLimits, fit_refusal, gpus_per_request, memory_need, pool_refusal
+from rightsizer.recommender.recommend import add_daily_usage
+from rightsizer.recommender.workload import evaluation_context
 from tests.recommender import kit
 from tests.recommender.plain import NEED, PRICE, card, demand, near
 
@@ -335,3 +340,28 @@ def test_the_fullest_gpu_is_not_multiplied() -> None:
     one, four = day(0, 0.2, name="ml.g5.xlarge"), day(1, 0.2, name="ml.g5.12xlarge")
     seen = replace(four, each_gpu=EachGpu((0.9, 0.5, 0.4, 0.3), (0.5, 0.2, 0.1, 0.1)))
     assert need([one, seen]).peak_gib == near(0.2 * 22.352)
+
+
+@pytest.mark.parametrize(
+    ("runs", "to", "seen", "fits"),
+    [
+        ("ml.g5.2xlarge", "ml.g5.xlarge", False, True),  # the same card
+        ("ml.g5.2xlarge", "ml.g6.2xlarge", True, True),  # another one of 22 GiB, of which 4.5 are in use
+        ("ml.g5.2xlarge", "ml.g6.2xlarge", False, False),  # nobody knows that they are not all in use
+        ("ml.g5.2xlarge", "ml.g6e.xlarge", False, True),  # twice as much
+        ("ml.g5.2xlarge", "ml.g4dn.xlarge", False, False),
+    ],
+)
+def test_a_memory_that_nobody_saw_fits_another_card_for_sure_where_that_has_room_beyond_todays(
+    runs: str, to: str, seen: bool, fits: bool
+) -> None:
+    """A need that was seen has a margin; one that was not may be all of today's card, so as much is not enough."""
+    load = kit.steady()
+    if not seen:
+        load = {key: value for key, value in load.items() if key[0] != "GPUMemoryUtilization"}
+    types, endpoint = kit.catalogue(), kit.endpoint(runs)
+    usage = add_daily_usage(endpoint, [kit.window(load)], types.types[runs], History(), Policy())
+    inputs = AccountInputs(kit.prices(), types, {}, History(), Policy(), kit.NOW)
+    context = evaluation_context(endpoint, usage.days, inputs)
+    assert context is not None
+    assert (fit_chance(context, types.types[to]) == 1.0) == fits

@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.endpoint import Objective
+from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import OVERHEAD, SLOTS, DailyUsage, MetricStatistic, MetricWindow, Series
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of, overhead_of
 from rightsizer.recommender.finding import too_late_reason
-from rightsizer.recommender.latency import latency_objective
+from rightsizer.recommender.latency import broken_promise, latency_objective
 from tests.recommender import kit, plain
+from tests.recommender.test_latency import query, scaled, tracking
 from tests.recommender.test_reaction import day
 
 LATENCY = latency_of([day(0, 60.0)])
@@ -70,6 +73,45 @@ def test_a_promise_that_is_spent_around_the_model_leaves_its_latency_as_today() 
     assert (broken.p95_s, broken.declared, broken.overhead_s) == (USUAL, False, 0.7)
     text = "tag rightsizer:p95-ms says 0.70 s, and 0.70 s pass around the model (OverheadLatency), which no instance"
     assert broken.source.startswith(f"{text} changes; as today: ")
+    tracked = replace(own, scaling=scaled(tracking(query(), target=900_000.0)))
+    held = latency_objective(tracked, LATENCY, Policy(), 0.4)
+    assert (held.p95_s, held.declared, held.overhead_s) == (0.9, False, 0.4)
+    assert (
+        "0.40 s pass around the model (OverheadLatency), which no instance changes; its scaling policy" in held.source
+    )
+
+
+@pytest.mark.parametrize(
+    ("promised_s", "around_s", "left_s"),
+    [(0.7, 0.34, 0.36), (0.7, 0.36, None), (0.7, 0.69, None), (300.0, 20.0, 40.0), (300.0, 31.0, None)],
+)
+def test_a_promise_of_which_most_passes_around_the_model_is_broken_and_its_rest_no_measure(
+    promised_s: float, around_s: float, left_s: float | None
+) -> None:
+    """Just before the last of it is gone hardly anything is left, which no model holds: that is no want of capacity."""
+    assert LATENCY is not None
+    kept = latency_objective(replace(kit.endpoint(), objective=Objective(promised_s)), LATENCY, Policy(), around_s)
+    assert (kept.declared, kept.p95_s) == (left_s is not None, USUAL if left_s is None else plain.near(left_s))
+    assert kept.overhead_s == around_s
+    assert (broken_promise(kept) is None) == kept.declared
+
+
+@pytest.mark.parametrize("around_s", [0.2, 0.29, 0.31])
+def test_automatic_mode_asks_first_where_a_promise_is_broken_and_a_note_says_so(around_s: float) -> None:
+    """As long as most of 300 ms passes around the model, no alarm and no change by itself, whatever its exact mean."""
+    load = kit.steady(latency_s=0.12) | {("OverheadLatency", "Average"): around_s * 1e6}
+    found = judged(load)
+    assert (found.finding, found.gate) == (Finding.OVER_PROVISIONED, Gate.PROPOSE)
+    assert found.gate_reason.sentence.startswith("needs your approval: tag rightsizer:p95-ms says 0.30 s, and ")
+    assert [note.sentence for note in found.notes] == [found.gate_reason.sentence.removeprefix("needs your approval: ")]
+    kept = judged(kit.steady(latency_s=0.12) | {("OverheadLatency", "Average"): 10_000.0})
+    assert (kept.gate, kept.notes) == (Gate.APPLY, ())
+
+
+def judged(load: Any) -> Recommendation:
+    """A large card at a hundredth, whose callers were promised 300 ms; its p95 is 156 ms."""
+    endpoint = kit.endpoint("ml.g6e.2xlarge", p95_s=0.3)
+    return kit.judge(endpoint, [kit.window(load)], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
 
 
 def test_a_slow_model_with_room_in_what_callers_wait_for_in_all_is_no_want_of_capacity() -> None:

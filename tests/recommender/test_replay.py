@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.domain.demand import Fleet, Stream
+from rightsizer.domain.demand import Fleet, ReplayResult, Stream
+from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DailyUsage, MetricStatistic, MetricWindow, Series
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
@@ -16,6 +17,8 @@ from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_pla
 from rightsizer.recommender.latency import service_time_of, share_of_late_requests
 from rightsizer.recommender.replay import replay_requests, roughness, stream_of
 from tests.recommender.kit import catalogue
+from tests.recommender.test_failed_fleets import index
+from tests.recommender.test_few_requests import at_of, sparse
 
 HOUR = 3600.0
 
@@ -257,3 +260,24 @@ def test_two_days_of_a_look_back_have_chances_of_their_own() -> None:
     days = [replace(day([3.0] * SLOTS, [1.0] * SLOTS), day=date(2026, 10, 1) + timedelta(days=n)) for n in range(63)]
     stream = stream_of(days, ((0.5, 1.0),), 10**9)
     assert len({tuple(arrivals) for arrivals, _ in stream.days}) == 63
+
+
+def test_the_alarm_at_twice_the_usual_p95_compares_with_what_was_so_late_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four of a hundred take longer than the objective today, and none as long as rings: three times four is no bar."""
+    bins = ((index(1.0), 960.0), (index(1.6), 40.0))
+    days = [replace(sparse(n, 12), latency=bins) for n in range(5, 19)]
+    context, given = at_of(days, None, Policy()), list[float]()
+
+    def replayed(stream: Stream, fleet: Fleet, limit_s: float, baseline: float, alarm_s: float) -> ReplayResult:
+        given.append(baseline)
+        return replay_requests(stream, fleet, limit_s, baseline, alarm_s)
+
+    monkeypatch.setattr("rightsizer.recommender.context.replay_requests", replayed)
+    context.replay(flat(1))
+    assert given == [0.0]
+    assert context.baseline_late_share == pytest.approx(0.04)
+    declared = at_of(days, 1.2, Policy())
+    declared.replay(flat(1))
+    assert given[1:] == [declared.baseline_late_share], "both at the objective"

@@ -101,7 +101,7 @@ class LaterFleet:
 
     def _replay(self, stream: Stream, fleet: Fleet) -> ReplayResult:
         at = self.at
-        return replay_requests(stream, fleet, at.objective.p95_s, at.baseline_late_share, at.alarm_s)
+        return replay_requests(stream, fleet, at.objective.p95_s, at.alarm_share, at.alarm_s)
 
     def _peak(self, usage: DailyUsage) -> float | None:
         if self.at.demand.memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or not usage.gpu_memory:

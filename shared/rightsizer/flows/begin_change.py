@@ -35,7 +35,7 @@ from rightsizer.flows.read_state import copied_component_requests
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
-from rightsizer.recommender.latency import left_for_model_s
+from rightsizer.recommender.latency import seconds_for_model
 
 if TYPE_CHECKING:
     from rightsizer.dimensions.dimension import Dimension
@@ -312,8 +312,8 @@ class ChangeStarter:
         tagged, usual = declared_p95_s(inputs.tags), proof.baseline(windows)
         objective = inputs.limits.objective_p95_s if tagged is None else tagged
         if objective is not None:  # alarms and proof read the model's latency alone
-            left = left_for_model_s(objective, usual_overhead_s(windows))
-            objective = left if left > 0 else None
+            queued, slowest_s = inputs.endpoint.asynchronous, usual.get("p95_s", 0.0)
+            objective = seconds_for_model(objective, usual_overhead_s(windows), queued, slowest_s)
         made_at = inputs.config.created_at if inputs.config is not None else None
         by_hand = None if inputs.scaling else inputs.endpoint.modified_at  # autoscaling modifies it day by day
         if (start := habit_start(end, made_at, by_hand, inputs.last_change_at)) < end - BASELINE:

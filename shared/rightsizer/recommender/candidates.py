@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rightsizer.domain.demand import MemoryClass
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Excluded
@@ -32,6 +33,8 @@ from rightsizer.recommender.slowdown import (
     workers_of,
 )
 
+UNSEEN_FIT = 0.95
+"""Most that is believed of a model whose memory need is unknown, on a card without room for what today's can hold."""
 FEWER_GPUS = 0.8
 """Chance that a model runs on fewer GPUs where only their sum was seen: a server may split it over all (assumed)."""
 
@@ -271,10 +274,10 @@ def _fit_chance(context: EvaluationContext, hardware: InstanceType) -> float:
     if old is None or new is None:
         return 0.0
     share = 1.0 if _is_counted(context, hardware) else FEWER_GPUS
-    if new.usable_gib >= old.usable_gib:
+    memory, room = context.demand.memory, new.usable_gib
+    if memory.kind is MemoryClass.UNKNOWN and old.model != new.model:
+        room /= 1 + context.policy.memory_margin  # the room that a need which was seen must have too
+    if memory.need_gib is not None or room >= old.usable_gib:
         return share
-    memory = context.demand.memory
-    if memory.need_gib is None:
-        low = memory.lower_gib
-        return share * max(0.0, min(0.95, (new.usable_gib - low) / max(old.usable_gib - low, 0.1)))
-    return share
+    low = memory.lower_gib
+    return share * max(0.0, min(UNSEEN_FIT, (room - low) / max(old.usable_gib - low, 0.1)))

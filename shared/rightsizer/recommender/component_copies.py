@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents, UnreadComponent
+from rightsizer.domain.component import Component, ComponentUsage, ComputeNeeds, ReadComponents, UnreadComponent
 from rightsizer.domain.endpoint import Endpoint, Mode, Variant
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import (
     Effort,
     Excluded,
-    LatencyObjective,
     Money,
     Option,
     OptionKind,
@@ -38,6 +37,7 @@ from rightsizer.recommender.gate import (
     cooldown_reason,
     small_saving_reason,
 )
+from rightsizer.recommender.latency import promised_objective
 from rightsizer.recommender.pricing import cost_of, monthly_cost
 
 type Sizes = tuple[float, ...]
@@ -114,15 +114,23 @@ def copy_sizes(needs: ComputeNeeds, hardware: InstanceType) -> Sizes | Reason:
 
 
 def with_components(
-    recommendation: Recommendation, endpoint: Endpoint, components: ReadComponents | None, inputs: AccountInputs
+    recommendation: Recommendation,
+    endpoint: Endpoint,
+    components: ReadComponents | None,
+    inputs: AccountInputs,
+    overhead_s: float = 0.0,
 ) -> Recommendation:
-    """The recommendation with each component judged, the price split by what they reserve, and fewer copies offered."""
+    """The recommendation with each component judged, the price split by what they reserve, and fewer copies offered.
+
+    `overhead_s`: what passes around the models of the endpoint, the mean of a request.
+    """
     if components is None:
         return recommendation
     if isinstance(components, Reason):
         return replace(recommendation, notes=(*recommendation.notes, components))
-    declared = endpoint.objective.p95_s
-    objective = LatencyObjective(declared, True, endpoint.objective.source) if declared is not None else None
+    used = [one.usage for one in components if isinstance(one, Component)]
+    slowest_s = max((one.p95_s or 0.0 for one in used if isinstance(one, ComponentUsage)), default=0.0)
+    objective = promised_objective(endpoint, overhead_s, slowest_s)
     judged = tuple(judge_component(one, endpoint.ref.region, objective, inputs.policy) for one in components)
     room = copy_room(endpoint, components, inputs)
     recommendation = replace(recommendation, components=judged)

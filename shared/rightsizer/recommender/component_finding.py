@@ -234,11 +234,10 @@ def _too_little(component: Component, usage: ComponentUsage, policy: Policy) -> 
 
 
 def _shortage(component: Component, usage: ComponentUsage, objective: LatencyObjective | None) -> Reason | None:
-    """Its callers wait longer than the endpoint's declared objective, or met no copy although it has one."""
+    """Its model takes longer than the endpoint's declared objective leaves it, or met no copy although it has one."""
     if objective is not None and usage.p95_s is not None and usage.p95_s > objective.p95_s:
-        text = (
-            f"its p95 reached {seconds_text(usage.p95_s)}, and {objective.source} says {seconds_text(objective.p95_s)}"
-        )
+        may = f"the objective of {seconds_text(objective.p95_s)} ({objective.source})"
+        text = f"its p95 reached {seconds_text(usage.p95_s)}, above {may}"
         return Reason(Code.UNDER_PROVISIONED, text)
     if usage.without_capacity > 0 and component.sight.current > 0 and not _may_sleep(component):
         return Reason(Code.UNDER_PROVISIONED, f"{usage.without_capacity:,.0f} requests failed: no copy was there")

@@ -205,11 +205,6 @@ class EvaluationContext:
         days = busy_days(self.days)
         return sum(d.request_count for d in days), len({d.day for d in days})
 
-    @property
-    def has_few_requests(self) -> bool:
-        """Whether requests are so few that a count of them may be late, more than their share."""
-        return self.allowed_late_share(self.policy.late_budget) > self.policy.late_budget
-
     @cached_property
     def allowed_slowdown(self) -> float:
         """Largest slowdown of the service time that keeps late requests within the late budget; at least 1.
@@ -271,7 +266,7 @@ class EvaluationContext:
         """The replay of a plan, each plan once."""
         key = replace(fleet, slower=round(fleet.slower, 4), load=round(fleet.load, 4))
         if key not in self._replays:
-            limit_s, usual = self.objective.p95_s, self.baseline_late_share
+            limit_s, usual = self.objective.p95_s, self.alarm_share
             self._replays[key] = replay_requests(self.stream, fleet, limit_s, usual, self.alarm_s)
         return self._replays[key]
 
@@ -279,6 +274,11 @@ class EvaluationContext:
     def alarm_s(self) -> float:
         """p95 at which the latency alarm of a change rings, seconds."""
         return self.objective.p95_s if self.objective.declared else SLOW_FACTOR * self.latency.p95_s
+
+    @property
+    def alarm_share(self) -> float:
+        """Share of the requests as late as the replayed alarm counts them."""
+        return share_of_late_requests(self.latency.bins, max(self.alarm_s, self.objective.p95_s))
 
     @cached_property
     def baseline_late_share(self) -> float:

@@ -54,10 +54,14 @@ class GateCase:
     """Whether the owner's autoscaling goes on as before, on the same GPU in another size."""
     requests: tuple[float, ...] = ()
     """Of the 168 hours of the week (UTC, from Monday on): a quiet hour weighs little in the step. () where unknown."""
+    broken: Reason | None = None
+    """Why a person decides: no instance keeps what was promised to callers. None where one may."""
 
 
 def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer:
     """The strictest answer that applies; each names the number that decided."""
+    undeclared = case.endpoint.objective.p95_s is None
+    as_today = "; no tag rightsizer:p95-ms, so its latency stays as today" if undeclared else ""
     return (
         _silence_reason(case, history, policy, now)
         or _propose_only(case, policy)
@@ -69,15 +73,10 @@ def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime)
                 Code.SAFE_TO_APPLY,
                 f"safe to apply by itself: performance risk {int(case.option.risk)} of 4,"
                 f" {round(case.demand.confidence, 1):g} days' worth of evidence, {payback_text(case.option)}"
-                f"{_as_today_text(case.endpoint)}",
+                f"{as_today}",
             ),
         )
     )
-
-
-def _as_today_text(endpoint: Endpoint) -> str:
-    """What automatic mode holds where its owner declared no latency."""
-    return "" if endpoint.objective.p95_s is not None else "; no tag rightsizer:p95-ms, so its latency stays as today"
 
 
 def _silence_reason(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer | None:
@@ -269,7 +268,9 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
     if endpoint.scaling and not bounds and not case.keeps_scaling:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
-    if (other := _hardware_reason(case) or _unseen_reason(case.demand) or _other_work_reason(case)) is not None:
+    if (
+        other := case.broken or _hardware_reason(case) or _unseen_reason(case.demand) or _other_work_reason(case)
+    ) is not None:
         return Gate.PROPOSE, other
     if (option.kind not in policy.by_itself | ADDABLE and not queued) or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))

@@ -8,23 +8,48 @@ from rightsizer.domain.demand import Latency
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, tracked_p95_s
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.reason import seconds_text
+from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.domain.usage import BIN, SLOT_S, SLOTS, DailyUsage, known_values
 
 type Bins = Sequence[tuple[float, float]]
 REAL_TIME_S = 60.0
 """Seconds after which a real-time request ends unanswered (SageMaker API reference, InvokeEndpoint)."""
 
-OVERHEAD_TOLD = 0.05
-"""Share of what was promised up to which time around the model is noise: days differ by more."""
+OVERHEAD_TOLD, OVERHEAD_MOST = 0.05, 0.5
+"""Shares of what was promised: up to the first, time around the model is noise, for days differ by more; with more than
+the second no instance keeps the promise, and what is left of it is no measure of one."""
 
 
-def left_for_model_s(promised_s: float, overhead_s: float) -> float:
-    """Seconds of a promised latency that are left for the model.
+def seconds_for_model(promised_s: float, overhead_s: float, queued: bool, slowest_s: float) -> float | None:
+    """Seconds of a promised latency that the model may take; None where most of it passes around the model.
 
-    0 or below where all of it passes around the model.
+    Of a longer promise a minute counts, with which a real-time request ends. One that is `queued` may take longer, and
+    so may an answer that is streamed, which the `slowest_s` shows.
     """
-    return promised_s - overhead_s if overhead_s >= OVERHEAD_TOLD * promised_s else promised_s
+    most = promised_s if queued or slowest_s > REAL_TIME_S else min(promised_s, REAL_TIME_S)
+    if overhead_s > OVERHEAD_MOST * most:
+        return None
+    return most - overhead_s if overhead_s >= OVERHEAD_TOLD * most else most
+
+
+def promised_objective(endpoint: Endpoint, overhead_s: float, slowest_s: float) -> LatencyObjective | None:
+    """The part of the declared latency that the model may take; None without one, or where most passes around it."""
+    declared, queued = endpoint.objective, EndpointKind.ASYNC in endpoint.kinds
+    if declared.p95_s is None:
+        return None
+    left = seconds_for_model(declared.p95_s, overhead_s, queued, slowest_s)
+    if left is None:
+        return None
+    most = seconds_for_model(declared.p95_s, 0.0, queued, slowest_s) or left
+    source, around = declared.source, overhead_s if left < most else 0.0
+    if most < declared.p95_s:
+        source = f"{source} says {seconds_text(declared.p95_s)}, and a real-time request ends before that"
+    source = f"{source}: {seconds_text(most)}, of which {_passes_text(around)}" if around else source
+    return LatencyObjective(left, True, source, declared.error_share, around)
+
+
+def _passes_text(overhead_s: float) -> str:
+    return f"{seconds_text(overhead_s)} pass around the model (OverheadLatency)"
 
 
 def latency_objective(
@@ -33,33 +58,30 @@ def latency_objective(
     """The p95 of the model to keep, seconds: the tag, else what the owner's scaling holds, else *as today*.
 
     Who declares nothing expects nothing to become worse. Only the tag declares an objective: what callers wait, so
-    that `overhead_s`, the mean that passes around the model, is taken off. Where that alone is more than was declared
-    no instance keeps the promise, and the model's latency stays as today.
+    that `overhead_s`, the mean that passes around the model, is taken off. Where that alone is most of what was
+    declared no instance keeps the promise, and the model's latency stays as today.
     """
     declared, around, broken = endpoint.objective, 0.0, ""
+    if (promised := promised_objective(endpoint, overhead_s, latency.p99_s)) is not None:
+        return promised
     if declared.p95_s is not None:
-        most, source = declared.p95_s, declared.source
-        if most > REAL_TIME_S and _ends_after_a_minute(endpoint, latency):
-            source = f"{source} says {seconds_text(most)}, and a real-time request ends before that"
-            most = REAL_TIME_S
-        around = most - left_for_model_s(most, overhead_s)
-        passes = f"{seconds_text(around)} pass around the model (OverheadLatency)"
-        if around < most:
-            source = f"{source}: {seconds_text(most)}, of which {passes}" if around else source
-            return LatencyObjective(most - around, True, source, declared.error_share, around)
-        broken = f"{source} says {seconds_text(most)}, and {passes}, which no instance changes; "
+        around = overhead_s
+        broken = f"{declared.source} says {seconds_text(declared.p95_s)}, and {_passes_text(around)}"
+        broken = f"{broken}, which no instance changes; "
     tracked = tracked_p95_s(endpoint.scaling)
     if tracked is not None:
         held = f"its scaling policy holds the p95 of ModelLatency at {1000 * tracked:.0f} ms"
-        return LatencyObjective(tracked, False, held, declared.error_share)
+        return LatencyObjective(tracked, False, f"{broken}{held}", declared.error_share, around)
     today = min(max(policy.objective_factor * latency.p95_s, latency.p99_s), policy.objective_most * latency.p95_s)
     source = f"{broken}as today: max({policy.objective_factor:g} x p95, p99), at most {policy.objective_most:g} x p95"
     return LatencyObjective(today, False, source, declared.error_share, around)
 
 
-def _ends_after_a_minute(endpoint: Endpoint, latency: Latency) -> bool:
-    """Whether no request may take longer; answers that are streamed may, and show it."""
-    return EndpointKind.ASYNC not in endpoint.kinds and latency.p99_s <= REAL_TIME_S
+def broken_promise(objective: LatencyObjective) -> Reason | None:
+    """Why no instance keeps what was promised to callers: most of it passes around the model. None where one may."""
+    if objective.declared or not objective.overhead_s:
+        return None
+    return Reason(Code.TOO_SLOW, objective.source)
 
 
 def share_of_late_requests(bins: Bins, limit_s: float) -> float:

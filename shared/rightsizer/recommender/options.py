@@ -143,7 +143,7 @@ def _assume_test_passes(context: EvaluationContext, candidate: CandidateType) ->
     quick, chance_of_quick = _ratio_and_chance(context, candidate, QUICK)
     for tried, chance in ((ratio, candidate.fast), (min(quick, ratio), min(candidate.fast, chance_of_quick))):
         option = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
-        if isinstance(option, Option) and _has_gpu_room(context, candidate, option, tried):
+        if isinstance(option, Option) and has_gpu_room(context, candidate, option, tried):
             return test_candidate(context, candidate, option, chance)
         if not candidate.speed.source.is_guess:
             break
@@ -170,19 +170,20 @@ def _sized_at(context: EvaluationContext, candidate: CandidateType, share: float
     """The candidate at that share of its middle slowdown, with the chance that it is no slower."""
     tried, chance = _ratio_and_chance(context, candidate, share)
     option = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
-    if not isinstance(option, Option) or not _has_gpu_room(context, candidate, option, tried):
+    if not isinstance(option, Option) or not has_gpu_room(context, candidate, option, tried):
         return None
     return test_candidate(context, candidate, option, chance)
 
 
-def _has_gpu_room(context: EvaluationContext, candidate: CandidateType, option: Option, tried: float) -> bool:
-    """Whether its cards can do the work that is planned for the busiest hour: none is at work for longer than
-    the hour (utilisation law), whatever the latency lets hope.
+def has_gpu_room(context: EvaluationContext, candidate: CandidateType, option: Option, tried: float) -> bool:
+    """Whether its cards can do the work that is planned for the busiest hour.
+
+    None is at work for longer than the hour (utilisation law), whatever the latency lets hope.
     """
     busy, share = context.demand.load.peak_busy_gpus, context.demand.gpu_share
     if busy is None or share <= 0:
         return True
-    slower = max(candidate.speed.mid - max(candidate.ratio.mid - tried, 0.0) / share, 0.0)
+    slower = max(candidate.speed.mid + (tried - candidate.ratio.mid) / share, 0.0)
     cards = max(option.target.week_counts) * max(candidate.hardware.accelerator_count, 1)
     return busy * slower <= cards
 

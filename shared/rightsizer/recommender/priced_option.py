@@ -116,7 +116,8 @@ def _is_little_known(context: EvaluationContext, candidate: CandidateType) -> bo
     """Whether no option of this type is of very low risk: untested, few requests, or fewer days than act by itself."""
     policy, moved = context.policy, candidate.hardware.name != context.runs.name
     few_days = context.demand.confidence < (policy.confidence_smaller if moved else policy.confidence_apply)
-    return was_test_skipped(context, candidate) or context.has_few_requests or few_days
+    few_requests = context.allowed_late_share(policy.late_budget) > policy.late_budget  # their count, not their share
+    return was_test_skipped(context, candidate) or few_requests or few_days
 
 
 def _facts(context: EvaluationContext, candidate: CandidateType, hours: float, cost: FleetCost) -> dict[str, str]:

@@ -34,11 +34,13 @@ from rightsizer.recommender.component_copies import with_components
 from rightsizer.recommender.component_fleets import tell_of_held_instances, without_tight_fleets
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
+from rightsizer.recommender.demand import overhead_of
 from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.each_gpu import add_each_gpu, add_kv_cache
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
+from rightsizer.recommender.latency import broken_promise
 from rightsizer.recommender.priced_option import with_accepted_share
 from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
 from rightsizer.recommender.questions import ask_about_unused_hours
@@ -92,17 +94,17 @@ def recommend(
     here = inputs.for_endpoint(endpoint)
     all_usd = usd_of_variants(endpoint.variants, here.prices)
     here = _share_plan(here, all_usd, here.history.gpu_usd_per_month)
+    read = usage if isinstance(usage, EndpointUsage) else EndpointUsage(endpoint.ref.name, (usage,) if usage else ())
     if endpoint.other_variants:
-        read = (
-            usage if isinstance(usage, EndpointUsage) else EndpointUsage(endpoint.ref.name, (usage,) if usage else ())
-        )
         each = ((v, _share_plan(here, usd_of_variants(v.variants[:1], here.prices), all_usd)) for v in endpoint.views)
         parts = tuple(_recommend_view(view, endpoint, read, mine, dimensions) for view, mine in each)
         recommendation = join_variants(endpoint, parts, here)
     else:
-        mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
+        mine = next(iter(read.variants), None)
         recommendation = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
-    recommendation = with_components(recommendation, endpoint, components, here)
+    known = [one for one in read.variants if isinstance(one, VariantUsage)]
+    overhead_s = overhead_of([day for one in known for day in _look_back(one, here.policy, here.now)])
+    recommendation = with_components(recommendation, endpoint, components, here, overhead_s)
     recommendation = without_tight_fleets(recommendation, endpoint, components, here)
     recommendation = tell_of_held_instances(recommendation, endpoint, components, here)
     recommendation = replace(recommendation, environment=read_environment(endpoint, inputs.policy))
@@ -212,7 +214,9 @@ def _recommend(
     if demand.latency is None:
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
     context = with_accepted_share(analysis.evaluation_context(plain.price, demand.latency))
-    recommendation = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
+    broken = broken_promise(context.objective)
+    plain = replace(plain, usd_per_month=context.usd_per_month, notes=(*plain.notes, *([broken] if broken else [])))
+    recommendation = choose_option(plain, context, dimensions)
     recommendation = with_later_stages(recommendation, context)
     recommendation = ask_about_unused_hours(add_alternatives(recommendation, context, dimensions), context)
     return add_policy_changes(recommendation, context.endpoint)

@@ -37,9 +37,9 @@ ROUGHEST = 1 / 3
 def replay_requests(
     stream: Stream, fleet: Fleet, limit_s: float, baseline: float = 0.0, alarm_s: float = 0.0
 ) -> ReplayResult:
-    """Serve every request; `late` counts the ones above `limit_s`, `baseline` is the share of them today.
+    """Serve every request; `late` counts the ones above `limit_s`.
 
-    The alarm of a change hears those above `alarm_s`, where that is more.
+    The alarm of a change hears those above `alarm_s`, where that is more; `baseline` is the share of them today.
     """
     alarm_s = max(alarm_s, limit_s)
     late = rung = drowned = 0

@@ -17,6 +17,7 @@ from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
 from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate, saving_too_small
 from rightsizer.recommender.hourly_counts import requests_of_week
+from rightsizer.recommender.latency import broken_promise
 from rightsizer.recommender.options import check_fleet, saving_share, size_and_price
 from rightsizer.recommender.priced_option import price_fleet
 from rightsizer.recommender.scaling_options import merge_alike
@@ -70,6 +71,7 @@ def _near_tie_order(option: Option) -> tuple[int, int, str, int]:
 def gate_case(context: EvaluationContext, option: Option) -> GateCase:
     """Everything the gate looks at for the option."""
     now, then = context.runs, context.inputs.catalogue.find(option.target.instance_type)
+    broken = broken_promise(context.objective)
     return GateCase(
         context.endpoint,
         option,
@@ -79,6 +81,7 @@ def gate_case(context: EvaluationContext, option: Option) -> GateCase:
         gpus=(now.accelerator_count, then.accelerator_count if then else now.accelerator_count),
         keeps_scaling=then is not None and _keeps_scaling(context, option, then),
         requests=requests_of_week(context.days),
+        broken=broken and Reason(Code.NEEDS_APPROVAL, f"needs your approval: {broken.sentence}"),
     )
 
 
