@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.endpoint import EndpointKind, Objective
+from rightsizer.domain.endpoint import LEAST, EndpointKind, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.option import OptionKind
@@ -16,12 +16,14 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import MetricStatistic, Series
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import unseen_hours, unseen_instances
 from rightsizer.recommender.gate import UNSEEN_HOURS, decide_gate
 from rightsizer.recommender.usage_days import complete_end
+from rightsizer.recommender.workload import analyse_workload
 from tests.recommender import kit
-from tests.recommender.plain import demand, option
+from tests.recommender.plain import demand, option, past
 from tests.recommender.test_gate_verdicts import case, endpoint
 
 DAY = 288
@@ -96,9 +98,13 @@ def test_hours_in_which_nothing_ran_are_not_hours_in_which_an_instance_published
     assert usage.publishing == 2.0, "half a day of two, stopped for the other half"
 
 
-def test_another_count_behind_routing_by_prompt_prefix_is_asked_about_and_another_type_is_not() -> None:
+OWN_ROUTING = ("PREFIX_AWARE", "KV_AWARE", "ONE_OF_TOMORROW")
+
+
+@pytest.mark.parametrize("routing", OWN_ROUTING)
+def test_another_count_behind_another_routing_strategy_is_asked_about_and_another_type_is_not(routing: str) -> None:
     made = endpoint()
-    routed = replace(made, variants=tuple(replace(v, routing="PREFIX_AWARE") for v in made.variants))
+    routed = replace(made, variants=tuple(replace(v, routing=routing) for v in made.variants))
 
     def gate(kind: OptionKind) -> Gate:
         return decide_gate(case(endpoint=routed, option=option(kind=kind)), History(), Policy(), kit.NOW)[0]
@@ -107,6 +113,35 @@ def test_another_count_behind_routing_by_prompt_prefix_is_asked_about_and_anothe
         Gate.PROPOSE
     }
     assert gate(OptionKind.INSTANCE_TYPE) is Gate.APPLY
+    why = decide_gate(
+        case(endpoint=routed, option=option(kind=OptionKind.INSTANCE_COUNT)), History(), Policy(), kit.NOW
+    )
+    assert f"how the routing strategy {routing} spreads requests over another count is not known" in why[1].sentence
+
+
+@pytest.mark.parametrize("routing", ["", "RANDOM", "LEAST_OUTSTANDING_REQUESTS", *OWN_ROUTING])
+def test_another_type_brings_another_routing_only_where_requests_are_routed_at_random(routing: str) -> None:
+    made, window = (
+        kit.endpoint("ml.g6e.2xlarge", 2, routing=routing),
+        kit.window(kit.steady(per_slot=600.0, latency_s=0.12, gpu=15.0)),
+    )
+    found = kit.judge(made, [window], kit.prices(), kit.catalogue(kit.OTHERS), {}, History(), Policy(), kit.NOW)
+    assert found.chosen_option is not None
+    assert (found.gate, found.chosen_option.kind) == (Gate.APPLY, OptionKind.INSTANCE_TYPE)
+    assert found.chosen_option.target.routing == ("LEAST_OUTSTANDING_REQUESTS" if routing in ("", "RANDOM") else None)
+    said = {out.reason.sentence for out in found.excluded if out.dimension is OptionKind.ROUTING}
+    assert (f"its owner chose the routing strategy {routing}" in said) is (routing in OWN_ROUTING)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "at_random"),
+    [("RANDOM", LEAST, True), ("", "RANDOM", True), ("", "PREFIX_AWARE", False), ("KV_AWARE", "RANDOM", False)],
+)
+def test_the_reference_days_were_routed_as_before_our_first_change(before: str, now: str, at_random: bool) -> None:
+    made, changed = kit.endpoint(routing=now), replace(past(), from_routing=before)
+    days = daily_usage(kit.window(OVERSIZED), VariantSetup(kit.catalogue().types["ml.g6e.xlarge"], 1))
+    account = AccountInputs(kit.prices(), kit.catalogue(), {}, History((changed,)), Policy(), kit.NOW)
+    assert analyse_workload(made, kit.catalogue().types["ml.g6e.xlarge"], days, account).random_base is at_random
 
 
 def test_whole_days_are_expected_up_to_midnight_and_a_running_day_up_to_its_last_complete_hour() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.domain.demand import Demand
-from rightsizer.domain.endpoint import ERROR_TAG, PREFIX, Endpoint, Mode
+from rightsizer.domain.endpoint import AT_RANDOM, ERROR_TAG, LEAST, Endpoint, Mode
 from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
@@ -279,8 +279,8 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
 def _hardware_reason(case: GateCase) -> Reason | None:
     """Why the hardware of the option is no choice of automatic mode; None where it may be."""
     then, routing = case.option.target.instance_type, case.endpoint.variants[0].routing
-    if routing == PREFIX and case.option.kind is not OptionKind.INSTANCE_TYPE:
-        text = "how routing by prompt prefix spreads requests over another count is not known"
+    if routing not in AT_RANDOM | {LEAST} and case.option.kind is not OptionKind.INSTANCE_TYPE:
+        text = f"how the routing strategy {routing} spreads requests over another count is not known"
         return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
     if case.gpus[1] < case.gpus[0]:
         text = f"{case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model differently"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand, Latency
-from rightsizer.domain.endpoint import LEAST, Endpoint, EndpointKind
+from rightsizer.domain.endpoint import AT_RANDOM, Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.price import Price
@@ -118,7 +118,7 @@ def _had_random_routing(endpoint: Endpoint, history: History) -> bool:
     """Whether requests were routed without looking on the reference days: before our first change since it grew."""
     grown = max((n for n, p in enumerate(history.endpoint, 1) if p.grows and p.is_in_force), default=0)
     first = next((p for p in history.endpoint[grown:] if p.was_deployed), None)
-    return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
+    return ((first.from_routing if first else "") or endpoint.variants[0].routing) in AT_RANDOM
 
 
 def _find_waiting(base: Sequence[DailyUsage], random_base: bool) -> tuple[ServiceTime, Latency] | None:
