@@ -98,7 +98,7 @@ def _silence_reason(case: GateCase, history: History, policy: Policy, now: datet
             f"too likely to harm: its performance risk is {int(option.risk)} of 4, and rightsizer asks up to"
             f" {policy.risk_propose}",
         )
-    if (waits := cooldown_reason(history, policy, now, option.target.instance_type)) is not None:
+    if (waits := cooldown_reason(history, policy, now, option.target.instance_type, case.instance_type)) is not None:
         return Gate.SILENT, waits
     if (banned := rest_reason(case, history, policy, now)) is not None:
         return Gate.SILENT, banned
@@ -130,27 +130,28 @@ def small_saving_reason(option: Option, of_cost: float, policy: Policy) -> Reaso
     return Reason(Code.SAVING_TOO_SMALL, f"not worth a change: the saving of {text}")
 
 
-def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
+def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: str, runs: str) -> Reason | None:
     """The reason to wait after the endpoint's last change, or None.
 
-    After a change of type another type waits for days; a step on the type that it brought rests as after any change.
+    After a change of type another type than `runs` waits for days, whatever steps on the type that it brought came
+    since; such a step rests as after any change.
 
     Where another type had no capacity, nothing was served differently: this type need not wait for that.
     """
-    for past in reversed(history.endpoint):
-        if past.ended is PastEnd.TESTED or (past.was_without_capacity and past.to_type != to_type):
-            continue
+    changes = [p for p in history.endpoint if p.ended is not PastEnd.TESTED]
+    changes = [p for p in changes if p.to_type == to_type or not p.was_without_capacity]
+    moves = [p for p in changes if to_type != runs and p.from_type != p.to_type and p.is_in_force]
+    waits = []
+    for past in (*moves[-1:], *changes[-1:]):
         stays = past.from_type == past.to_type or (past.to_type == to_type and past.is_in_force)
         hours = policy.cooldown_hours if stays else policy.cooldown_type_hours
-        rested = past.at + timedelta(hours=hours)
-        if rested > now:
-            return Reason(
-                Code.COOLDOWN,
-                f"changed on {time_text(past.at)} ({past.from_type} to {past.to_type}); the next change"
-                f" can come {hours:g} h after that, on {time_text(rested)}",
-            )
+        change = f"{time_text(past.at)} ({past.from_type} to {past.to_type})"
+        waits.append((past.at + timedelta(hours=hours), hours, change))
+    until, hours, change = max(waits, default=(now, 0.0, ""))
+    if until <= now:
         return None
-    return None
+    text = f"changed on {change}; the next change can come {hours:g} h after that, on {time_text(until)}"
+    return Reason(Code.COOLDOWN, text)
 
 
 def rest_reason(case: GateCase, history: History, policy: Policy, now: datetime) -> Reason | None:
@@ -318,9 +319,8 @@ def _other_work_reason(case: GateCase) -> Reason | None:
 def _manual_reason(option: Option) -> str:
     """Why a person does what is no change of the same endpoint."""
     if option.kind is OptionKind.DELETE:
-        return (
-            "needs your approval: rightsizer then watches it for some days, and its owner gets the command to delete it"
-        )
+        text = "rightsizer then watches it for some days, and its owner gets the command to delete it"
+        return f"needs your approval: {text}"
     return f"its owner has to do this: rightsizer cannot carry out {option.kind.value} here"
 
 
