@@ -254,6 +254,14 @@ def test_the_routing_of_the_target_replaces_the_strategy_and_no_other_field(
     assert routing == {**(config or {}), "RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
 
 
+@pytest.mark.parametrize("strategy", ["LEAST_OUTSTANDING_REQUESTS", "PREFIX_AWARE"])
+def test_what_belongs_to_routing_by_prompt_prefix_goes_with_that_strategy(strategy: str) -> None:
+    prefix = {"PrefixAwareRoutingConfig": {"PrefixLength": 1024, "ConcurrencyThreshold": 8}}
+    target = Target("ml.g5.xlarge", 1, routing=strategy)
+    routing = cloned_variant({"RoutingConfig": {"RoutingStrategy": "PREFIX_AWARE", **prefix}}, target)["RoutingConfig"]
+    assert routing == {"RoutingStrategy": strategy, **(prefix if strategy == "PREFIX_AWARE" else {})}
+
+
 SCALING = {"Status": "ENABLED", "MinInstanceCount": 1, "ScaleInPolicy": {"MaximumStepSize": 3, "CooldownInMinutes": 9}}
 
 

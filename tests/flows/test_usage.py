@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.domain.endpoint import Endpoint, ScalableTarget
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
@@ -39,6 +39,7 @@ class Metrics:
     def __init__(self) -> None:
         self.asked: list[tuple[datetime, datetime, int]] = []
         self.by_day: list[bool] = []
+        self.sizes: list[int] = []
         self.counted: list[tuple[bool, bool]] = []
         self.partly = False
 
@@ -46,6 +47,7 @@ class Metrics:
         self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
     ) -> Iterator[MetricWindow | NoMetrics]:
         self.asked.append((start, end, len(requests)))
+        self.sizes += [len(request.signals) for request in requests]
         self.by_day += [bool(request.by_day) for request in requests]
         self.counted += [(COUNTED in r.signals, COUNTED in {*r.signals} & r.by_day) for r in requests]
         for request in requests:
@@ -101,6 +103,15 @@ def test_samples_are_counted_where_the_count_moves_and_by_the_day_of_a_fixed_fle
     for each in (endpoint(), several, replace(several, scaling=scaled)):
         reader(metrics, None).read([replace(each, modified_at=NOW - timedelta(days=30))], NOW)
     assert metrics.counted == [(False, False), (True, True), (True, False)]
+
+
+def test_sixteen_statistics_are_read_and_more_where_the_page_on_costs_says_so() -> None:
+    metrics, plain = Metrics(), endpoint(p95_s=None)
+    scaled = replace(plain, scaling=(ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 1, 4),))
+    queued = endpoint(p95_s=None, kind=EndpointKind.ASYNC)
+    for each in (plain, endpoint(), endpoint(p95_s=None, count=2), scaled, queued):
+        reader(metrics, None).read([each], NOW)
+    assert metrics.sizes == [16, 17, 17, 17, 22]
 
 
 def test_the_next_day_reads_only_the_new_day_and_knows_the_same() -> None:

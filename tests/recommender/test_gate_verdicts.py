@@ -275,7 +275,7 @@ def test_the_same_type_wants_three_days_of_evidence_of_its_own() -> None:
 
 
 def waits(*pasts: PastChange, to: str = "ml.g5.xlarge", policy: Policy | None = None) -> str | None:
-    found = cooldown_reason(History(endpoint=pasts), policy or Policy(), kit.NOW, to)
+    found = cooldown_reason(History(endpoint=pasts), policy or Policy(), kit.NOW, to, "ml.g5.xlarge")
     return None if found is None else f"{found.code.value}: {found.sentence}"
 
 

@@ -105,4 +105,35 @@ def test_a_step_on_the_type_that_the_last_change_brought_rests_for_one_day(
 ) -> None:
     """Another type waits for three days, and so does a type that was brought and taken back."""
     moved = replace(lacked("ml.g5.xlarge", days), ended=ended, failure="alarm" if ended.value == "rolled-back" else "")
-    assert (cooldown_reason(History((moved,)), Policy(), kit.NOW, to) is not None) == waits
+    assert (cooldown_reason(History((moved,)), Policy(), kit.NOW, to, "ml.g5.xlarge") is not None) == waits
+
+
+@pytest.mark.parametrize(
+    ("moved", "step", "to", "until"),
+    [
+        (2.0, 1.0, "ml.g6.xlarge", "72 h after that, on Sat 21 Nov 2026, 00:00 UTC"),
+        (2.9, 0.5, "ml.g6.xlarge", "24 h after that, on Fri 20 Nov 2026, 12:00 UTC"),
+        (3.0, 1.0, "ml.g6.xlarge", None),
+        (2.0, 1.0, "ml.g5.xlarge", None),
+    ],
+)
+def test_a_step_on_a_new_type_does_not_shorten_the_wait_of_another_type(
+    moved: float, step: float, to: str, until: str | None
+) -> None:
+    at = kit.NOW - timedelta(days=step)
+    pasts = (
+        replace(lacked("ml.g5.xlarge", moved), ended=PastEnd.PROVEN),
+        PastChange(at, "ml.g5.xlarge", "ml.g5.xlarge", 4, 3, PastEnd.PROVEN),
+    )
+    tested = replace(lacked("ml.g6.xlarge", 0.1), ended=PastEnd.TESTED, failure="")
+    found = cooldown_reason(History((*pasts, tested)), Policy(), kit.NOW, to, "ml.g5.xlarge")
+    assert (found and found.sentence.partition("can come ")[2]) == until
+
+
+def test_a_change_of_type_that_went_back_or_was_undone_by_hand_holds_no_later_step_back() -> None:
+    step = PastChange(kit.NOW - timedelta(days=1), "ml.g5.xlarge", "ml.g5.xlarge", 4, 3, PastEnd.PROVEN)
+    back = replace(lacked("ml.g6.xlarge", 2.0), ended=PastEnd.ROLLED_BACK, failure="alarm")
+    moved = replace(lacked("ml.g6.xlarge", 2.0), ended=PastEnd.PROVEN)
+    for past in (back, moved):
+        assert cooldown_reason(History((past, step)), Policy(), kit.NOW, "ml.g5.xlarge", "ml.g5.xlarge") is None
+    assert cooldown_reason(History((back, step)), Policy(), kit.NOW, "ml.g6.xlarge", "ml.g5.xlarge") is None

@@ -3,12 +3,12 @@
 from array import array
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from rightsizer.domain.endpoint import EndpointKind, Objective
+from rightsizer.domain.endpoint import LEAST, EndpointKind, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.option import OptionKind
@@ -16,12 +16,14 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import MetricStatistic, Series
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import unseen_hours, unseen_instances
 from rightsizer.recommender.gate import UNSEEN_HOURS, decide_gate
 from rightsizer.recommender.usage_days import complete_end
+from rightsizer.recommender.workload import analyse_workload
 from tests.recommender import kit
-from tests.recommender.plain import demand, option
+from tests.recommender.plain import demand, option, past
 from tests.recommender.test_gate_verdicts import case, endpoint
 
 DAY = 288
@@ -65,17 +67,49 @@ def test_hours_in_which_office_hours_had_it_stopped_are_not_missed() -> None:
     assert unseen_hours(days, until, (StoppedTime(start - timedelta(hours=1)),)) == 0
 
 
+LONG_AGO, YESTERDAY = kit.NOW - timedelta(days=60), kit.NOW - timedelta(hours=12)
+
+
+def missed(*publishing: float | None, runs: int = 3, modified_at: datetime = LONG_AGO) -> float:
+    """Instances missed by what published on each of the days before today."""
+    window, setup = kit.window(OVERSIZED), VariantSetup(kit.catalogue().types["ml.g6e.2xlarge"], 3)
+    made = daily_usage(window, setup)[-len(publishing) :]
+    return unseen_instances(
+        [replace(d, publishing=n) for d, n in zip(made, publishing, strict=True)], runs, modified_at
+    )
+
+
 def test_instances_that_published_nothing_on_both_of_the_last_days_are_missed_and_what_was_not_asked_is_not() -> None:
-    made = daily_usage(kit.window(OVERSIZED, days=3), VariantSetup(kit.catalogue().types["ml.g6e.2xlarge"], 3))
-
-    def missed(*publishing: float | None) -> float:
-        return unseen_instances([replace(d, publishing=n) for d, n in zip(made, publishing, strict=True)], 3)
-
     assert missed(3.0, 2.0, 2.0) == 1.0
-    gate = decide_gate(case(demand=demand(unseen_instances=1.0)), History(), Policy(), kit.NOW)
-    text = "for two days metrics came from 1.0 instances fewer than run; find out why before it is changed"
-    assert gate == (Gate.PROPOSE, Reason(Code.TOO_MANY_GAPS, f"needs your approval: {text}"))
+    assert missed(2.0, 2.0, 2.0, 2.0) == missed(2.0, 2.0) == 1.0, "dead since before the look-back: today's count tells"
     assert missed(2.0, 2.0, 3.0) == missed(2.0, 2.0, None) == missed(3.0, 3.0, 3.0) == missed(3.0, 3.0, 4.0) == 0.0
+    assert missed(2.0) == 0.0, "one day is not two"
+
+
+def test_a_count_that_was_changed_lately_is_no_dead_instance_and_hides_none() -> None:
+    assert missed(2.0, 2.0, 3.0, runs=4, modified_at=YESTERDAY) == 0.0, "raised yesterday"
+    assert missed(2.0, 2.0, 2.0, runs=4, modified_at=kit.NOW) == 0.0, "raised today"
+    assert missed(2.0, 3.0, runs=4, modified_at=YESTERDAY) == 0.0, "raised yesterday, and no day before is known"
+    assert missed(4.0, 3.0, 2.0, runs=2, modified_at=YESTERDAY - timedelta(days=1)) == 0.0, "lowered"
+    assert missed(3.0, 2.0, 2.0, runs=4, modified_at=kit.NOW) == 1.0, "one was dead before it was raised"
+    assert missed(2.0, 3.0, 3.0, runs=4, modified_at=YESTERDAY - timedelta(days=2)) == 1.0, "raised, and one never came"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0.9, "1 instance"), (1.0, "1 instance"), (2.2, "2 instances")])
+def test_what_is_missed_is_said_in_whole_instances(number: float, text: str) -> None:
+    gate = decide_gate(case(demand=demand(unseen_instances=number)), History(), Policy(), kit.NOW)
+    text = f"for two days metrics came from {text} fewer than run; find out why before it is changed"
+    assert gate == (Gate.PROPOSE, Reason(Code.TOO_MANY_GAPS, f"needs your approval: {text}"))
+
+
+def test_the_time_of_the_last_change_is_not_that_of_a_start_by_office_hours() -> None:
+    hardware, woken = kit.catalogue().types["ml.g6e.xlarge"], kit.NOW - timedelta(hours=2)
+    days = [replace(d, publishing=2.0) for d in daily_usage(kit.window(OVERSIZED), VariantSetup(hardware, 3))]
+    night = StoppedTime(woken - timedelta(hours=1), woken, modified_at=woken, was_modified_at=LONG_AGO)
+    for history, unseen in ((History(), 0.0), (History(stopped=(night,)), 1.0)):
+        account = AccountInputs(kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
+        endpoint = replace(kit.endpoint("ml.g6e.xlarge", 3), modified_at=woken)
+        assert analyse_workload(endpoint, hardware, days, account).demand.unseen_instances == unseen
 
 
 @pytest.mark.parametrize(("samples", "publishing"), [(2 * 1440.0, 2.0), (1440.0, 1.0), (288.0, None), (NAN, None)])
@@ -96,9 +130,13 @@ def test_hours_in_which_nothing_ran_are_not_hours_in_which_an_instance_published
     assert usage.publishing == 2.0, "half a day of two, stopped for the other half"
 
 
-def test_another_count_behind_routing_by_prompt_prefix_is_asked_about_and_another_type_is_not() -> None:
+OWN_ROUTING = ("PREFIX_AWARE", "KV_AWARE", "ONE_OF_TOMORROW")
+
+
+@pytest.mark.parametrize("routing", OWN_ROUTING)
+def test_another_count_behind_another_routing_strategy_is_asked_about_and_another_type_is_not(routing: str) -> None:
     made = endpoint()
-    routed = replace(made, variants=tuple(replace(v, routing="PREFIX_AWARE") for v in made.variants))
+    routed = replace(made, variants=tuple(replace(v, routing=routing) for v in made.variants))
 
     def gate(kind: OptionKind) -> Gate:
         return decide_gate(case(endpoint=routed, option=option(kind=kind)), History(), Policy(), kit.NOW)[0]
@@ -107,6 +145,35 @@ def test_another_count_behind_routing_by_prompt_prefix_is_asked_about_and_anothe
         Gate.PROPOSE
     }
     assert gate(OptionKind.INSTANCE_TYPE) is Gate.APPLY
+    why = decide_gate(
+        case(endpoint=routed, option=option(kind=OptionKind.INSTANCE_COUNT)), History(), Policy(), kit.NOW
+    )
+    assert f"how the routing strategy {routing} spreads requests over another count is not known" in why[1].sentence
+
+
+@pytest.mark.parametrize("routing", ["", "RANDOM", "LEAST_OUTSTANDING_REQUESTS", *OWN_ROUTING])
+def test_another_type_brings_another_routing_only_where_requests_are_routed_at_random(routing: str) -> None:
+    made, window = (
+        kit.endpoint("ml.g6e.2xlarge", 2, routing=routing),
+        kit.window(kit.steady(per_slot=600.0, latency_s=0.12, gpu=15.0)),
+    )
+    found = kit.judge(made, [window], kit.prices(), kit.catalogue(kit.OTHERS), {}, History(), Policy(), kit.NOW)
+    assert found.chosen_option is not None
+    assert (found.gate, found.chosen_option.kind) == (Gate.APPLY, OptionKind.INSTANCE_TYPE)
+    assert found.chosen_option.target.routing == ("LEAST_OUTSTANDING_REQUESTS" if routing in ("", "RANDOM") else None)
+    said = {out.reason.sentence for out in found.excluded if out.dimension is OptionKind.ROUTING}
+    assert (f"its owner chose the routing strategy {routing}" in said) is (routing in OWN_ROUTING)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "at_random"),
+    [("RANDOM", LEAST, True), ("", "RANDOM", True), ("", "PREFIX_AWARE", False), ("KV_AWARE", "RANDOM", False)],
+)
+def test_the_reference_days_were_routed_as_before_our_first_change(before: str, now: str, at_random: bool) -> None:
+    made, changed = kit.endpoint(routing=now), replace(past(), from_routing=before)
+    days = daily_usage(kit.window(OVERSIZED), VariantSetup(kit.catalogue().types["ml.g6e.xlarge"], 1))
+    account = AccountInputs(kit.prices(), kit.catalogue(), {}, History((changed,)), Policy(), kit.NOW)
+    assert analyse_workload(made, kit.catalogue().types["ml.g6e.xlarge"], days, account).random_base is at_random
 
 
 def test_whole_days_are_expected_up_to_midnight_and_a_running_day_up_to_its_last_complete_hour() -> None:

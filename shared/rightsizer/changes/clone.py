@@ -147,7 +147,7 @@ def _variant(
         body.pop("InstancePools", None)  # one type replaces them: SageMaker takes one of the two only
         body["InstanceType"] = want.instance_type
     if target.routing and want.name == wanted.variant:
-        body["RoutingConfig"] = {**body.get("RoutingConfig", {}), "RoutingStrategy": target.routing}
+        body["RoutingConfig"] = _routing(body.get("RoutingConfig") or {}, target.routing)
     if target.scale_in is not None and target.scale_in.variant == want.name:
         scaling = body["ManagedInstanceScaling"]  # `clone_refusals` looked for it
         policy = {**(scaling.get("ScaleInPolicy") or {}), **target.scale_in.policy}
@@ -158,6 +158,14 @@ def _variant(
             f"VolumeSizeInGB {body.pop('VolumeSizeInGB')} of {want.name} is dropped: {types[0]} has local NVMe"
         )
     return body
+
+
+def _routing(source: Mapping[str, Any], strategy: str) -> dict[str, Any]:
+    """The routing with another strategy, without what belongs to the old one: SageMaker refuses that beside another."""
+    kept = dict(source)
+    if source.get("RoutingStrategy") != strategy:
+        kept.pop("PrefixAwareRoutingConfig", None)
+    return {**kept, "RoutingStrategy": strategy}
 
 
 def _metrics(source: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:

@@ -36,8 +36,10 @@ class Routing(Addable):
         """Why other routing saves nothing: autoscaling sets the count, or requests are not routed at random."""
         if context.endpoint.scaling:
             return Reason(Code.AUTOSCALED, "fewer instances behind another routing, but autoscaling sets the count")
-        return (
-            None
-            if context.is_random_routing
-            else Reason(Code.NOT_APPLICABLE, "requests go to the least busy instance already")
+        if context.is_random_routing:
+            return None
+        routing = context.variant.routing
+        done = "requests go to the least busy instance already"
+        return Reason(
+            Code.NOT_APPLICABLE, done if routing == LEAST else f"its owner chose the routing strategy {routing}"
         )

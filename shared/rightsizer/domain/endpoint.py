@@ -14,8 +14,9 @@ from rightsizer.domain.reason import Code, Reason
 KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
 """Servers whose KV cache detailed observability shows (SageMaker guide, OpenTelemetry metrics reference)."""
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
-PREFIX = "PREFIX_AWARE"
 """The routing strategy that sends a request to the instance with the fewest in service."""
+AT_RANDOM = frozenset({"", "RANDOM"})
+"""Routing without a look at the instances; AWS's default where nothing is set."""
 POLICY_TITLE = "Scaling policy "
 """Begins the title of a scaling policy among the facts for people."""
 MODE_TAG = "rightsizer:mode"
@@ -93,7 +94,7 @@ class Variant:
     weight: float
     images: tuple[Image, ...] = ()
     routing: str = ""
-    """``LEAST_OUTSTANDING_REQUESTS``, ``RANDOM``, ``PREFIX_AWARE``; empty when not set (AWS then routes at random)."""
+    """A routing strategy of AWS, such as ``PREFIX_AWARE``; empty when not set (AWS then routes at random)."""
     least_instances: int | None = None
     """MinInstanceCount of managed instance scaling, where that is enabled: instances then follow the components."""
     consolidates: bool = False

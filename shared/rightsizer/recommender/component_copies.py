@@ -374,7 +374,8 @@ def gate_of_components(
     share = float(option.saving_usd_per_month / usd) if usd else 0.0
     if (small := small_saving_reason(option, share, policy)) is not None:
         return Gate.SILENT, small
-    if (waits := cooldown_reason(inputs.history, policy, inputs.now, option.target.instance_type)) is not None:
+    to, runs = option.target.instance_type, recommendation.instance_type
+    if (waits := cooldown_reason(inputs.history, policy, inputs.now, to, runs)) is not None:
         return Gate.SILENT, waits
     what = (
         "copies of inference components"

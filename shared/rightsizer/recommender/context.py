@@ -12,7 +12,7 @@ from functools import cached_property
 
 from rightsizer.autoscaling.policies import has_only_hourly_counts
 from rightsizer.domain.demand import Demand, Fleet, Latency, ReplayResult, Stream
-from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
+from rightsizer.domain.endpoint import AT_RANDOM, Endpoint, Mode, Variant
 from rightsizer.domain.environment import policy_for
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
@@ -139,7 +139,7 @@ class EvaluationContext:
     @property
     def is_random_routing(self) -> bool:
         """Whether requests are routed without looking (AWS's default when nothing is set)."""
-        return self.variant.routing != LEAST
+        return self.variant.routing in AT_RANDOM
 
     @property
     def load_margin(self) -> float:

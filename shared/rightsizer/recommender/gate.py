@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.domain.demand import Demand
-from rightsizer.domain.endpoint import ERROR_TAG, PREFIX, Endpoint, Mode
+from rightsizer.domain.endpoint import AT_RANDOM, ERROR_TAG, LEAST, Endpoint, Mode
 from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
@@ -97,7 +97,7 @@ def _silence_reason(case: GateCase, history: History, policy: Policy, now: datet
             f"too likely to harm: its performance risk is {int(option.risk)} of 4, and rightsizer asks up to"
             f" {policy.risk_propose}",
         )
-    if (waits := cooldown_reason(history, policy, now, option.target.instance_type)) is not None:
+    if (waits := cooldown_reason(history, policy, now, option.target.instance_type, case.instance_type)) is not None:
         return Gate.SILENT, waits
     if (banned := rest_reason(case, history, policy, now)) is not None:
         return Gate.SILENT, banned
@@ -129,27 +129,28 @@ def small_saving_reason(option: Option, of_cost: float, policy: Policy) -> Reaso
     return Reason(Code.SAVING_TOO_SMALL, f"not worth a change: the saving of {text}")
 
 
-def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
+def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: str, runs: str) -> Reason | None:
     """The reason to wait after the endpoint's last change, or None.
 
-    After a change of type another type waits for days; a step on the type that it brought rests as after any change.
+    After a change of type another type than `runs` waits for days, whatever steps on the type that it brought came
+    since; such a step rests as after any change.
 
     Where another type had no capacity, nothing was served differently: this type need not wait for that.
     """
-    for past in reversed(history.endpoint):
-        if past.ended is PastEnd.TESTED or (past.was_without_capacity and past.to_type != to_type):
-            continue
+    changes = [p for p in history.endpoint if p.ended is not PastEnd.TESTED]
+    changes = [p for p in changes if p.to_type == to_type or not p.was_without_capacity]
+    moves = [p for p in changes if to_type != runs and p.from_type != p.to_type and p.is_in_force]
+    waits = []
+    for past in (*moves[-1:], *changes[-1:]):
         stays = past.from_type == past.to_type or (past.to_type == to_type and past.is_in_force)
         hours = policy.cooldown_hours if stays else policy.cooldown_type_hours
-        rested = past.at + timedelta(hours=hours)
-        if rested > now:
-            return Reason(
-                Code.COOLDOWN,
-                f"changed on {time_text(past.at)} ({past.from_type} to {past.to_type}); the next change"
-                f" can come {hours:g} h after that, on {time_text(rested)}",
-            )
+        change = f"{time_text(past.at)} ({past.from_type} to {past.to_type})"
+        waits.append((past.at + timedelta(hours=hours), hours, change))
+    until, hours, change = max(waits, default=(now, 0.0, ""))
+    if until <= now:
         return None
-    return None
+    text = f"changed on {change}; the next change can come {hours:g} h after that, on {time_text(until)}"
+    return Reason(Code.COOLDOWN, text)
 
 
 def rest_reason(case: GateCase, history: History, policy: Policy, now: datetime) -> Reason | None:
@@ -280,8 +281,8 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
 def _hardware_reason(case: GateCase) -> Reason | None:
     """Why the hardware of the option is no choice of automatic mode; None where it may be."""
     then, routing = case.option.target.instance_type, case.endpoint.variants[0].routing
-    if routing == PREFIX and case.option.kind is not OptionKind.INSTANCE_TYPE:
-        text = "how routing by prompt prefix spreads requests over another count is not known"
+    if routing not in AT_RANDOM | {LEAST} and case.option.kind is not OptionKind.INSTANCE_TYPE:
+        text = f"how the routing strategy {routing} spreads requests over another count is not known"
         return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
     if case.gpus[1] < case.gpus[0]:
         text = f"{case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model differently"
@@ -295,7 +296,8 @@ def _hardware_reason(case: GateCase) -> Reason | None:
 def _unseen_reason(demand: Demand) -> Reason | None:
     """Why nothing is done by itself to what is not seen any more; None while datapoints come."""
     if demand.unseen_instances >= UNSEEN_INSTANCES:
-        text = f"for two days metrics came from {demand.unseen_instances:.1f} instances fewer than run"
+        count = round(demand.unseen_instances)
+        text = f"for two days metrics came from {count} instance{'' if count == 1 else 's'} fewer than run"
     elif demand.unseen_hours >= UNSEEN_HOURS:
         text = f"CloudWatch has no GPU datapoint of its last {demand.unseen_hours:.0f} complete hours"
     else:
@@ -319,9 +321,8 @@ def _other_work_reason(case: GateCase) -> Reason | None:
 def _manual_reason(option: Option) -> str:
     """Why a person does what is no change of the same endpoint."""
     if option.kind is OptionKind.DELETE:
-        return (
-            "needs your approval: rightsizer then watches it for some days, and its owner gets the command to delete it"
-        )
+        text = "rightsizer then watches it for some days, and its owner gets the command to delete it"
+        return f"needs your approval: {text}"
     return f"its owner has to do this: rightsizer cannot carry out {option.kind.value} here"
 
 

@@ -287,7 +287,8 @@ def _rested(recommendation: Recommendation, inputs: AccountInputs) -> Recommenda
     option = recommendation.chosen_option
     if option is None or recommendation.gate not in ASKED or option.restores or option.grows:
         return recommendation
-    waits = cooldown_reason(inputs.history, inputs.policy, inputs.now, option.target.instance_type)
+    to, runs = option.target.instance_type, recommendation.instance_type
+    waits = cooldown_reason(inputs.history, inputs.policy, inputs.now, to, runs)
     return recommendation if waits is None else replace(recommendation, gate=Gate.SILENT, gate_reason=waits)
 
 

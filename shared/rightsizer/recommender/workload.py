@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand, Latency
-from rightsizer.domain.endpoint import LEAST, Endpoint, EndpointKind
+from rightsizer.domain.endpoint import AT_RANDOM, Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.price import Price
@@ -20,7 +20,7 @@ from rightsizer.recommender.demand import (
 )
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.latency import ServiceTime, find_service_time, latency_objective, rates_of
-from rightsizer.recommender.usage_days import complete_end
+from rightsizer.recommender.usage_days import complete_end, last_modified
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def analyse_workload(
     demand = replace(demand, uncounted=any(map(has_uncounted, base)), overhead_s=overhead_of(days))
     if hardware.has_gpu and endpoint.kind is EndpointKind.REAL_TIME:  # others may have no instance for days
         until = complete_end(days[-1].day, inputs.now)
-        unseen = unseen_instances(days, endpoint.variants[0].current_count)
+        unseen = unseen_instances(days, endpoint.variants[0].current_count, last_modified(endpoint, inputs.history))
         hours = unseen_hours(days, until, inputs.history.stopped)
         demand = replace(demand, unseen_hours=hours, unseen_instances=unseen)
     unqueuing = waiting[0] if waiting else None
@@ -118,7 +118,7 @@ def _had_random_routing(endpoint: Endpoint, history: History) -> bool:
     """Whether requests were routed without looking on the reference days: before our first change since it grew."""
     grown = max((n for n, p in enumerate(history.endpoint, 1) if p.grows and p.is_in_force), default=0)
     first = next((p for p in history.endpoint[grown:] if p.was_deployed), None)
-    return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
+    return ((first.from_routing if first else "") or endpoint.variants[0].routing) in AT_RANDOM
 
 
 def _find_waiting(base: Sequence[DailyUsage], random_base: bool) -> tuple[ServiceTime, Latency] | None:
