@@ -20,7 +20,7 @@ from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.recommend import empty_recommendation
 from tests import samples
 from tests.recommender import kit
-from tests.recommender.component_kit import component, endpoint, load
+from tests.recommender.component_kit import component, endpoint, load, scaled
 
 RUNS = "ml.g5.xlarge"
 
@@ -232,6 +232,46 @@ def test_an_option_that_saves_too_little_does_not_keep_the_question_about_held_i
     found = told(parts, endpoint(2, 2), option=fleet(), why=Code.SAVING_TOO_SMALL)
     assert (found.gate, found.options, found.excluded[-1].dimension) == (Gate.PROPOSE, (), OptionKind.INSTANCE_COUNT)
     assert told(parts, endpoint(2, 2), option=fleet(), why=Code.COOLDOWN).gate is Gate.SILENT
+
+
+@pytest.mark.parametrize("least", [None, 4], ids=["no managed scaling", "a minimum of 4"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        component("a", 1, load(most_copies=4.0), scaled("a", 1, 4)),
+        component("a", 1, load(most_copies=3.2), scaled("a", 1, 2)),
+        component("a", 1, scaling=scaled("a", 1, 2, scheduled=({"ScalableTargetAction": {"MaxCapacity": 4}},))),
+        component("a", 1, scaling=Reason(Code.PERMISSION_MISSING, "not allowed")),
+        component("a", 1, usage=Reason(Code.THROTTLED, "throttled")),
+        component("a", 1, desired=4),
+        component("a", 0, status="Creating", desired=1),
+        component("a", 1, status="Updating", desired=1),
+        component("a", 1, status="Failed"),
+    ],
+    ids=["maximum", "seen", "schedule", "unread bounds", "unread", "asked for", "creating", "updating", "failed"],
+)
+def test_copies_that_do_not_run_now_and_may_run_keep_their_instances(part: Component, least: int | None) -> None:
+    found = told([part], endpoint(4, least))
+    assert (found.finding, found.gate) == (Finding.OPTIMIZED, Gate.SILENT)
+    assert not any("DesiredInstanceCount" in sentence for sentence in said(found))
+
+
+def test_the_count_that_an_owner_is_told_to_set_holds_the_copies_of_each_moment() -> None:
+    found = told([component("a", 1, load(most_copies=1.0), scaled("a", 1, 2))], endpoint(4, None))
+    assert found.reason.sentence.startswith("its component copies hold more instances than they need: 4 run, and 2 ")
+    assert found.gate_reason.sentence.endswith("DesiredInstanceCount=2")
+
+
+def test_why_the_owner_is_told_no_smaller_count_is_said_where_fewer_copies_would_do() -> None:
+    idle = component("a", 3, load(gpu=0.1, concurrency=0.1))
+    busy = component("b", 1, load(most_copies=3.0), scaled("b", 1, 3))
+    assert said(told([idle, busy], endpoint(4, None))) == [
+        "fewer copies (3 to 1 of a) fit on fewer instances now, and take 4 instances when all run that may"
+    ]
+    assert said(told([idle, component("b", 0, status="Creating", desired=3)], endpoint(4, None))) == [
+        "fewer copies (3 to 1 of a) fit on fewer instances now, and how many they will take is not known: component b"
+        " is Creating"
+    ]
 
 
 def large(count: int = 2) -> Endpoint:

@@ -29,7 +29,7 @@ from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.price import CENT
 from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import ComponentPacking, Finding, Gate, Recommendation
-from rightsizer.recommender.component_finding import judge_component
+from rightsizer.recommender.component_finding import copies_that_may_run, judge_component
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.gate import (
     OFF,
@@ -57,6 +57,9 @@ class CopyRoom:
     sizes: Mapping[str, Sizes]
     """Of each component that reserves anything, by name."""
     copies: Mapping[str, int]
+    """That run now."""
+    most: Mapping[str, int] | Reason
+    """That may run: asked for, seen, or the maximum of autoscaling; why that is not known of one component."""
     declared: int
     """Instances that stay by the tag of the owner, at least 1."""
     floor: int
@@ -166,10 +169,11 @@ def copy_room(
         sizes[one.sight.name] = size
     held = {one.sight.name: one.sight.current for one in components if isinstance(one, Component)}
     copies = {name: held[name] for name in sizes}
+    most = copies_that_may_run([one for one in components if isinstance(one, Component) and one.sight.name in sizes])
     declared = endpoint.objective.min_instances or 1
     floor = max(variant.least_instances or 0, declared)
     balanced = any(_is_zone_balanced(one) for one in components if isinstance(one, Component))
-    return CopyRoom(variant, sizes, copies, declared, floor, variant.consolidates and not balanced)
+    return CopyRoom(variant, sizes, copies, most, declared, floor, variant.consolidates and not balanced)
 
 
 def _is_zone_balanced(component: Component) -> bool:
@@ -210,7 +214,7 @@ def fewer_copies(
         name = short.name if short is not None else endpoint.ref.name
         return Reason(Code.UNDER_PROVISIONED, f"{name} is short of capacity, which what others free may have to carry")
     wanted = wanted_copies(recommendation, room)
-    refused = _nothing_back(endpoint, room, wanted)
+    refused = _nothing_back(endpoint, room, wanted, lasting_copies(recommendation, room))
     if wanted == room.copies and (refused is None or refused.code is not Code.NOT_IN_PLACE):
         return Reason(Code.ALREADY_RIGHT, "no component has a copy too many that it is known to do without")
     if refused is not None:
@@ -227,7 +231,18 @@ def wanted_copies(recommendation: Recommendation, room: CopyRoom) -> Mapping[str
     return {name: min(runs, needed.get(name, runs)) for name, runs in room.copies.items()}
 
 
-def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int]) -> Reason | None:
+def lasting_copies(recommendation: Recommendation, room: CopyRoom) -> Mapping[str, int] | Reason:
+    """The most copies of each component after a step of its owner; fewer than today where no autoscaling moves them."""
+    if isinstance(room.most, Reason):
+        return room.most
+    fixed = {finding.name for finding in recommendation.components if finding.minimum is None}
+    cut = {n: c for n, c in wanted_copies(recommendation, room).items() if n in fixed and c < room.copies[n]}
+    return {**room.most, **cut}
+
+
+def _nothing_back(
+    endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int], lasting: Mapping[str, int] | Reason
+) -> Reason | None:
     """Why no instance comes back with the wanted copies, and what would bring it; None where one does."""
     runs, name, (least, packed) = room.variant.current_count, endpoint.ref.name, room.bounds(wanted)
     then, managed = max(room.declared, packed), room.variant.least_instances
@@ -236,6 +251,13 @@ def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int])
     if least >= runs:
         return Reason(Code.NOT_CHEAPER, f"{what} still take {count(runs, 'instance')}")
     if managed is None and then < runs:
+        if isinstance(lasting, Reason):
+            text = f"{what} fit on fewer instances now, and how many they will take is not known"
+            return Reason(lasting.code, f"{text}: {lasting.sentence}")
+        then = max(then, room.bounds(lasting)[1])
+        if then >= runs:
+            text = f"{what} fit on fewer instances now, and take {count(then, 'instance')} when all run that may"
+            return Reason(Code.NOT_CHEAPER, text)
         line = (
             f"aws sagemaker update-endpoint-weights-and-capacities --region {endpoint.ref.region} --endpoint-name"
             f" {name} --desired-weights-and-capacities VariantName={room.variant.name},DesiredInstanceCount={then}"

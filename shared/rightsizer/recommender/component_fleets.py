@@ -20,7 +20,7 @@ from rightsizer.recommender.component_copies import (
     copy_sizes,
     first_fit_decreasing,
     gate_of_components,
-    wanted_copies,
+    lasting_copies,
 )
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.gate import ask_person, small_saving_reason
@@ -184,10 +184,11 @@ def _held_by_owner(recommendation: Recommendation, room: CopyRoom, inputs: Accou
     """What instances cost that come back once the owner takes a step, and which; None where none do."""
     steps = (e.reason for e in recommendation.excluded if e.dimension is OptionKind.COPIES)
     step = next((why for why in steps if why.code is Code.NOT_IN_PLACE), None)
-    if step is None:
+    lasting = lasting_copies(recommendation, room)
+    if step is None or isinstance(lasting, Reason):
         return None
     runs = room.variant.current_count
-    then = max(room.declared, room.bounds(wanted_copies(recommendation, room))[1])
+    then = max(room.declared, room.bounds(lasting)[1])
     usd = _saved_usd(recommendation, runs - then, Decimal(0), inputs)
     if usd is None:
         return None
