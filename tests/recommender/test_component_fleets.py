@@ -301,6 +301,35 @@ def test_a_small_component_that_keeps_a_large_instance_of_its_own_is_asked_about
     assert "1 × ml.g5.2xlarge" in elsewhere.reason.sentence
 
 
+def part(name: str, copies: int, gpu_count: int, maximum: int = 0, **given: Any) -> Component:
+    scaling = scaled(name, 1, maximum) if maximum else None
+    return component(name, copies, load(gpu=0.04 if gpu_count == 1 else 0.7), scaling, **gpus(gpu_count), **given)
+
+
+def test_a_small_component_keeps_no_more_instances_than_the_copies_need_packed() -> None:
+    found = told([part("whole", 1, 4), part("small", 1, 1)], large(3))
+    assert found.reason.sentence == (
+        "small alone keeps 1 instance of 3 × ml.g5.12xlarge running: on 1 × ml.g5.xlarge of the same GPU it would cost"
+        " $4,148 a month less"
+    )
+
+
+def test_a_component_without_a_copy_keeps_nothing_and_those_that_stay_keep_room_for_its_return() -> None:
+    assert told([part("whole", 1, 4), part("gone", 0, 1)], large()).finding is Finding.OPTIMIZED
+    asleep = part("asleep", 0, 1, 2)
+    found = told([part("whole", 1, 4), part("small", 1, 1), asleep], large())
+    assert found.finding is Finding.OPTIMIZED, "small goes, and the second instance stays for what may wake"
+
+
+def test_the_place_that_a_small_component_moves_to_holds_as_many_copies_as_may_run() -> None:
+    found = told([part("whole", 1, 4), part("small", 1, 1, 3)], large())
+    assert "on 3 × ml.g5.xlarge of the same GPU it would cost $2,092 a month less" in found.reason.sentence
+    other = told([part("whole", 1, 4, 2), part("small", 1, 1)], large())
+    assert other.finding is Finding.OPTIMIZED, "the other one may take the second instance itself"
+    creating = part("small", 1, 1, status="Updating", desired=3)
+    assert told([part("whole", 1, 4), creating], large()).finding is Finding.OPTIMIZED
+
+
 def test_components_that_need_their_instances_together_or_of_which_one_is_short_are_not_asked_about() -> None:
     wholes = [component(name, 1, usage=load(gpu=0.7), **gpus(4)) for name in ("one", "two")]
     assert told(wholes, large()).finding is Finding.OPTIMIZED, "four GPUs elsewhere cost as much"

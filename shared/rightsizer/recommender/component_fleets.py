@@ -199,23 +199,30 @@ def _held_by_owner(recommendation: Recommendation, room: CopyRoom, inputs: Accou
 def _held_by_few(
     recommendation: Recommendation, room: CopyRoom, needs: dict[str, ComputeNeeds], inputs: AccountInputs
 ) -> tuple[str, Reason] | None:
-    """The smallest components that keep an instance of their own, and a cheaper fleet of the same card for them."""
-    runs, kind = room.variant.current_count, room.variant.instance_type
-    order = sorted(room.copies, key=lambda name: (max(room.sizes[name]) * room.copies[name], name))
+    """The smallest components that keep an instance of their own, and a cheaper fleet of the same card for them.
+
+    Only what the copies of now need packed is held by them: what runs beyond that goes by itself, or by other steps.
+    """
+    most, kind = room.most, room.variant.instance_type
+    if isinstance(most, Reason):
+        return None
+    runs = min(room.variant.current_count, max(room.floor, room.bounds(room.copies)[1]))
+    running = (name for name, copies in room.copies.items() if copies > 0)
+    order = sorted(running, key=lambda name: (max(room.sizes[name]) * room.copies[name], name))
     for number in range(1, len(order)):
-        moved, left = order[:number], order[number:]
-        then = max(room.floor, first_fit_decreasing([room.sizes[n] for n in left for _ in range(room.copies[n])]))
+        moved = order[:number]
+        then = max(room.floor, room.bounds({name: copies for name, copies in most.items() if name not in moved})[1])
         if then >= runs:
             continue
-        best = _cheapest_fleet([needs[n] for n in moved for _ in range(room.copies[n])], kind, inputs)
+        best = _cheapest_fleet([needs[name] for name in moved for _ in range(most[name])], kind, inputs)
         usd = None if best is None else _saved_usd(recommendation, runs - then, best[0], inputs)
         if best is None or usd is None:
             return None
         names, freed = " and ".join(moved), count(runs - then, "instance")
-        text = f"{names} alone {'keeps' if number == 1 else 'keep'} {freed} of {runs} × {kind} running:"
+        text = f"{names} alone {'keeps' if number == 1 else 'keep'} {freed} of {room.variant.current_count} × {kind}"
         ways = f"nothing changes by itself: move {names} to an endpoint of {'its' if number == 1 else 'their'} own"
         why = Reason(Code.NEEDS_APPROVAL, f"{ways} (callers then call that one), or make room on the others")
-        return f"{text} on {best[1]} of the same GPU it would cost ${usd:,.0f} a month less", why
+        return f"{text} running: on {best[1]} of the same GPU it would cost ${usd:,.0f} a month less", why
     return None
 
 
