@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.component import Component, ReadComponents, UnreadComponent
-from rightsizer.domain.endpoint import Endpoint, Mode, Objective
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.policy import Policy
@@ -328,6 +328,23 @@ def test_the_place_that_a_small_component_moves_to_holds_as_many_copies_as_may_r
     assert other.finding is Finding.OPTIMIZED, "the other one may take the second instance itself"
     creating = part("small", 1, 1, status="Updating", desired=3)
     assert told([part("whole", 1, 4), creating], large()).finding is Finding.OPTIMIZED
+
+
+@pytest.mark.parametrize(
+    ("components", "of"),
+    [
+        ([component("a", 8, load(gpu=0.3), **QUARTER)], endpoint(2, 1, consolidates=False)),
+        ([part("whole", 1, 4), part("small", 1, 1)], large()),
+        ([component("a", 4)], endpoint(4)),
+    ],
+    ids=["held until the owner acts", "held by few", "fewer copies"],
+)
+def test_no_saving_is_told_of_copies_on_reserved_capacity(components: Sequence[Component], of: Endpoint) -> None:
+    bought = replace(of, kinds=(EndpointKind.INFERENCE_COMPONENTS, EndpointKind.RESERVED))
+    assert told(components, of).finding is Finding.OVER_PROVISIONED
+    found = told(components, bought)
+    assert (found.finding, found.gate, found.options, found.excluded) == (Finding.OPTIMIZED, Gate.SILENT, (), ())
+    assert found.packing is not None, "each is judged and has its part of the price"
 
 
 def test_components_that_need_their_instances_together_or_of_which_one_is_short_are_not_asked_about() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents, UnreadComponent
-from rightsizer.domain.endpoint import Endpoint, Mode, Variant
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import (
     Effort,
@@ -132,6 +132,8 @@ def with_components(
     if isinstance(room, Reason):
         return replace(recommendation, excluded=(*recommendation.excluded, _excluded(recommendation, room)))
     recommendation = _priced(recommendation, room)
+    if EndpointKind.RESERVED in endpoint.kinds:
+        return recommendation  # what fewer copies give back is paid for all the same
     offered = fewer_copies(recommendation, endpoint, room, inputs)
     if isinstance(offered, Reason):
         return replace(recommendation, excluded=(*recommendation.excluded, _excluded(recommendation, offered)))
@@ -207,9 +209,7 @@ def fewer_copies(
 
     No more copies go than give instances back, and none below what the peak of the component takes.
     """
-    short = next(
-        (finding for finding in recommendation.components if finding.finding is Finding.UNDER_PROVISIONED), None
-    )
+    short = next((one for one in recommendation.components if one.finding is Finding.UNDER_PROVISIONED), None)
     if recommendation.is_short or short is not None:
         name = short.name if short is not None else endpoint.ref.name
         return Reason(Code.UNDER_PROVISIONED, f"{name} is short of capacity, which what others free may have to carry")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents
-from rightsizer.domain.endpoint import Endpoint
+from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind, Target, changed_types, fleet
 from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -152,7 +152,7 @@ def tell_of_held_instances(
 ) -> Recommendation:
     """A question about instances that copies hold until their owner takes a step, where nothing else is worth asking.
 
-    Options that save too little go: the question is about more.
+    Options that save too little go: the question is about more. On reserved capacity nothing is asked: it is paid for.
     """
     little = not recommendation.options or recommendation.gate_reason.code is Code.SAVING_TOO_SMALL
     quiet = (
@@ -161,6 +161,8 @@ def tell_of_held_instances(
         and little
     )
     if not quiet or recommendation.price is None or isinstance(components, Reason | None):
+        return recommendation
+    if EndpointKind.RESERVED in endpoint.kinds:
         return recommendation
     room = copy_room(endpoint, components, inputs)
     short = any(one.finding is Finding.UNDER_PROVISIONED for one in recommendation.components)
