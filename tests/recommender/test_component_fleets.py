@@ -63,7 +63,7 @@ def test_a_count_below_what_the_copies_reserve_is_ruled_out_and_nobody_is_asked(
     assert found.excluded == (Excluded(RUNS, why, OptionKind.INSTANCE_COUNT),)
     assert found.gate_reason == why
     assert found.reason == Reason(
-        why.code, f"a smaller fleet would carry its load, and not hold its copies: {why.sentence}"
+        why.code, f"a smaller fleet would carry its load, but is not proposed, because {why.sentence}"
     )
 
 
@@ -81,7 +81,7 @@ def test_a_fleet_that_holds_the_copies_stays_as_it_is() -> None:
 def test_one_copy_needs_one_instance_at_each_hour() -> None:
     nights = fleet(OptionKind.SCHEDULE, 2, hourly_counts=(0, *[2] * 23))
     assert said(after([component(copies=1)], nights)) == [
-        "1 copy of its components reserve 1 instance of ml.g5.xlarge, and 0 would run"
+        "1 copy of its components reserves 1 instance of ml.g5.xlarge, and 0 would run"
     ]
 
 
@@ -103,7 +103,9 @@ def test_what_stands_on_three_instances_today_fits_on_three_of_the_same_type_and
 def test_a_type_on_which_no_copy_fits_is_ruled_out_by_the_name_of_the_component() -> None:
     wide = component(copies=1, needs={"MinMemoryRequiredInMb": 20_000})
     (out,) = after([wide], fleet(OptionKind.INSTANCE_TYPE), now="ml.g6e.xlarge").excluded
-    assert out.reason == Reason(Code.NOT_APPLICABLE, "component chat: a copy reserves more than one ml.g5.xlarge has")
+    assert out.reason == Reason(
+        Code.NOT_APPLICABLE, "component chat reserves more for one copy than one ml.g5.xlarge has"
+    )
 
 
 def test_the_next_option_is_asked_about_where_the_first_does_not_hold_the_copies() -> None:

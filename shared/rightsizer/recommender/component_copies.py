@@ -101,18 +101,18 @@ def first_fit_decreasing(each: Sequence[Sizes]) -> int:
 
 
 def copy_sizes(needs: ComputeNeeds, hardware: InstanceType) -> Sizes | Reason:
-    """Shares of one instance that a copy takes; why it cannot be told, or that it does not fit."""
+    """Shares of one instance that a copy takes; else what keeps its component from being packed there."""
     if needs.partition:
-        return Reason(Code.OTHER_KIND, f"its copies take parts of a GPU ({needs.partition}), which are not packed here")
+        return Reason(Code.OTHER_KIND, f"has copies on parts of a GPU ({needs.partition}), which are not packed here")
     if needs.accelerators and not hardware.accelerator_count:
-        return Reason(Code.NOT_APPLICABLE, f"{hardware.name} has no accelerator for it")
+        return Reason(Code.NOT_APPLICABLE, f"needs an accelerator, and {hardware.name} has none")
     found = (
         needs.cpu_cores / hardware.vcpu,
         needs.accelerators / max(hardware.accelerator_count, 1),
         needs.memory_mb / (1024 * hardware.memory_gib),
     )
     if max(found) > 1 + 1e-9:
-        return Reason(Code.NOT_APPLICABLE, f"a copy reserves more than one {hardware.name} has")
+        return Reason(Code.NOT_APPLICABLE, f"reserves more for one copy than one {hardware.name} has")
     return found
 
 
@@ -167,7 +167,7 @@ def copy_room(
             return Reason(Code.NOT_APPLICABLE, text)
         size = copy_sizes(needs, hardware)
         if isinstance(size, Reason):
-            return Reason(size.code, f"component {one.sight.name}: {size.sentence}")
+            return Reason(size.code, f"component {one.sight.name} {size.sentence}")
         sizes[one.sight.name] = size
     held = {one.sight.name: one.sight.current for one in components if isinstance(one, Component)}
     copies = {name: held[name] for name in sizes}

@@ -69,7 +69,7 @@ def without_tight_fleets(
     kept = replace(kept, gate=Gate.SILENT, gate_reason=why)
     if recommendation.finding is not Finding.OVER_PROVISIONED:
         return kept
-    text = f"a smaller fleet would carry its load, and not hold its copies: {why.sentence}"
+    text = f"a smaller fleet would carry its load, but is not proposed, because {why.sentence}"
     return replace(kept, finding=Finding.OPTIMIZED, reason=Reason(why.code, text))
 
 
@@ -91,8 +91,9 @@ def _holding(
     least, kind = held
     if least <= _least_count(option.target):
         return option
-    copies = count(sum(room.copies.values()), "copy", "copies")
-    text = f"{copies} of its components reserve {count(least, 'instance')} of {kind}"
+    copies = sum(room.copies.values())
+    text = f"{count(copies, 'copy', 'copies')} of its components {'reserves' if copies == 1 else 'reserve'}"
+    text += f" {count(least, 'instance')} of {kind}"
     usd, policy = recommendation.usd_per_month or Decimal(0), inputs.policy
     cost = cost_of(usd, option.price, least, least, 0.0, inputs.prices.commitment, policy, option.switch_usd > 0)
     larger = replace(
@@ -133,7 +134,7 @@ def _least_that_holds(
         for name, copies in room.copies.items():
             size = copy_sizes(needs[name], hardware)
             if isinstance(size, Reason):
-                return Reason(size.code, f"component {name}: {size.sentence}")
+                return Reason(size.code, f"component {name} {size.sentence}")
             sizes += [size] * copies
         need = first_fit_decreasing(sizes)
         if kind == room.variant.instance_type:
