@@ -51,10 +51,10 @@ def test_what_is_refused_is_told_of_its_type_or_of_its_kind() -> None:
 @pytest.mark.parametrize(
     ("needs", "why"),
     [
-        (ComputeNeeds(8, 0, 128), Reason(Code.NOT_APPLICABLE, "a copy reserves more than one ml.g5.xlarge has")),
+        (ComputeNeeds(8, 0, 128), Reason(Code.NOT_APPLICABLE, "reserves more for one copy than one ml.g5.xlarge has")),
         (
             ComputeNeeds(1, 1, 128, "mig-1g.5gb"),
-            Reason(Code.OTHER_KIND, "its copies take parts of a GPU (mig-1g.5gb), which are not packed here"),
+            Reason(Code.OTHER_KIND, "has copies on parts of a GPU (mig-1g.5gb), which are not packed here"),
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_copy_without_a_size_says_why(needs: ComputeNeeds, why: Reason) -> Non
 
 def test_a_type_without_accelerators_holds_no_copy_that_needs_one() -> None:
     bare = replace(G5, name="ml.m5.xlarge", accelerator=None, accelerator_count=0)
-    why = Reason(Code.NOT_APPLICABLE, "ml.m5.xlarge has no accelerator for it")
+    why = Reason(Code.NOT_APPLICABLE, "needs an accelerator, and ml.m5.xlarge has none")
     assert copy_sizes(ComputeNeeds(1, 1, 128), bare) == why
     assert copy_sizes(ComputeNeeds(1, 0, 128), bare) == (0.25, 0.0, 128 / 16384)
 
@@ -76,7 +76,7 @@ def test_what_a_component_reserves_has_to_be_known_for_one_type() -> None:
     )
     large = component(copies=2, needs={"NumberOfCpuCoresRequired": 64})
     assert refused(judged([large])).reason == Reason(
-        Code.NOT_APPLICABLE, "component chat: a copy reserves more than one ml.g5.xlarge has"
+        Code.NOT_APPLICABLE, "component chat reserves more for one copy than one ml.g5.xlarge has"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.component import Component, ReadComponents, UnreadComponent
-from rightsizer.domain.endpoint import Endpoint, Mode, Objective
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.policy import Policy
@@ -20,7 +20,7 @@ from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.recommend import empty_recommendation
 from tests import samples
 from tests.recommender import kit
-from tests.recommender.component_kit import component, endpoint, load
+from tests.recommender.component_kit import component, endpoint, load, scaled
 
 RUNS = "ml.g5.xlarge"
 
@@ -63,7 +63,7 @@ def test_a_count_below_what_the_copies_reserve_is_ruled_out_and_nobody_is_asked(
     assert found.excluded == (Excluded(RUNS, why, OptionKind.INSTANCE_COUNT),)
     assert found.gate_reason == why
     assert found.reason == Reason(
-        why.code, f"a smaller fleet would carry its load, and not hold its copies: {why.sentence}"
+        why.code, f"a smaller fleet would carry its load, but is not proposed, because {why.sentence}"
     )
 
 
@@ -81,7 +81,7 @@ def test_a_fleet_that_holds_the_copies_stays_as_it_is() -> None:
 def test_one_copy_needs_one_instance_at_each_hour() -> None:
     nights = fleet(OptionKind.SCHEDULE, 2, hourly_counts=(0, *[2] * 23))
     assert said(after([component(copies=1)], nights)) == [
-        "1 copy of its components reserve 1 instance of ml.g5.xlarge, and 0 would run"
+        "1 copy of its components reserves 1 instance of ml.g5.xlarge, and 0 would run"
     ]
 
 
@@ -103,7 +103,9 @@ def test_what_stands_on_three_instances_today_fits_on_three_of_the_same_type_and
 def test_a_type_on_which_no_copy_fits_is_ruled_out_by_the_name_of_the_component() -> None:
     wide = component(copies=1, needs={"MinMemoryRequiredInMb": 20_000})
     (out,) = after([wide], fleet(OptionKind.INSTANCE_TYPE), now="ml.g6e.xlarge").excluded
-    assert out.reason == Reason(Code.NOT_APPLICABLE, "component chat: a copy reserves more than one ml.g5.xlarge has")
+    assert out.reason == Reason(
+        Code.NOT_APPLICABLE, "component chat reserves more for one copy than one ml.g5.xlarge has"
+    )
 
 
 def test_the_next_option_is_asked_about_where_the_first_does_not_hold_the_copies() -> None:
@@ -234,6 +236,46 @@ def test_an_option_that_saves_too_little_does_not_keep_the_question_about_held_i
     assert told(parts, endpoint(2, 2), option=fleet(), why=Code.COOLDOWN).gate is Gate.SILENT
 
 
+@pytest.mark.parametrize("least", [None, 4], ids=["no managed scaling", "a minimum of 4"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        component("a", 1, load(most_copies=4.0), scaled("a", 1, 4)),
+        component("a", 1, load(most_copies=3.2), scaled("a", 1, 2)),
+        component("a", 1, scaling=scaled("a", 1, 2, scheduled=({"ScalableTargetAction": {"MaxCapacity": 4}},))),
+        component("a", 1, scaling=Reason(Code.PERMISSION_MISSING, "not allowed")),
+        component("a", 1, usage=Reason(Code.THROTTLED, "throttled")),
+        component("a", 1, desired=4),
+        component("a", 0, status="Creating", desired=1),
+        component("a", 1, status="Updating", desired=1),
+        component("a", 1, status="Failed"),
+    ],
+    ids=["maximum", "seen", "schedule", "unread bounds", "unread", "asked for", "creating", "updating", "failed"],
+)
+def test_copies_that_do_not_run_now_and_may_run_keep_their_instances(part: Component, least: int | None) -> None:
+    found = told([part], endpoint(4, least))
+    assert (found.finding, found.gate) == (Finding.OPTIMIZED, Gate.SILENT)
+    assert not any("DesiredInstanceCount" in sentence for sentence in said(found))
+
+
+def test_the_count_that_an_owner_is_told_to_set_holds_the_copies_of_each_moment() -> None:
+    found = told([component("a", 1, load(most_copies=1.0), scaled("a", 1, 2))], endpoint(4, None))
+    assert found.reason.sentence.startswith("its component copies hold more instances than they need: 4 run, and 2 ")
+    assert found.gate_reason.sentence.endswith("DesiredInstanceCount=2")
+
+
+def test_why_the_owner_is_told_no_smaller_count_is_said_where_fewer_copies_would_do() -> None:
+    idle = component("a", 3, load(gpu=0.1, concurrency=0.1))
+    busy = component("b", 1, load(most_copies=3.0), scaled("b", 1, 3))
+    assert said(told([idle, busy], endpoint(4, None))) == [
+        "fewer copies (3 to 1 of a) fit on fewer instances now, and take 4 instances when all run that may"
+    ]
+    assert said(told([idle, component("b", 0, status="Creating", desired=3)], endpoint(4, None))) == [
+        "fewer copies (3 to 1 of a) fit on fewer instances now, and how many they will take is not known: component b"
+        " is Creating"
+    ]
+
+
 def large(count: int = 2) -> Endpoint:
     made = endpoint(count)
     return replace(made, variants=(replace(made.variants[0], instance_type="ml.g5.12xlarge"),))
@@ -259,6 +301,52 @@ def test_a_small_component_that_keeps_a_large_instance_of_its_own_is_asked_about
     assert both.reason.sentence.startswith("small and tiny alone keep 1 instance of 2 × ml.g5.12xlarge running: on 2 ×")
     elsewhere = told([whole, small], large(), quotas={"ml.g5.xlarge": 0})
     assert "1 × ml.g5.2xlarge" in elsewhere.reason.sentence
+
+
+def part(name: str, copies: int, gpu_count: int, maximum: int = 0, **given: Any) -> Component:
+    scaling = scaled(name, 1, maximum) if maximum else None
+    return component(name, copies, load(gpu=0.04 if gpu_count == 1 else 0.7), scaling, **gpus(gpu_count), **given)
+
+
+def test_a_small_component_keeps_no_more_instances_than_the_copies_need_packed() -> None:
+    found = told([part("whole", 1, 4), part("small", 1, 1)], large(3))
+    assert found.reason.sentence == (
+        "small alone keeps 1 instance of 3 × ml.g5.12xlarge running: on 1 × ml.g5.xlarge of the same GPU it would cost"
+        " $4,148 a month less"
+    )
+
+
+def test_a_component_without_a_copy_keeps_nothing_and_those_that_stay_keep_room_for_its_return() -> None:
+    assert told([part("whole", 1, 4), part("gone", 0, 1)], large()).finding is Finding.OPTIMIZED
+    asleep = part("asleep", 0, 1, 2)
+    found = told([part("whole", 1, 4), part("small", 1, 1), asleep], large())
+    assert found.finding is Finding.OPTIMIZED, "small goes, and the second instance stays for what may wake"
+
+
+def test_the_place_that_a_small_component_moves_to_holds_as_many_copies_as_may_run() -> None:
+    found = told([part("whole", 1, 4), part("small", 1, 1, 3)], large())
+    assert "on 3 × ml.g5.xlarge of the same GPU it would cost $2,092 a month less" in found.reason.sentence
+    other = told([part("whole", 1, 4, 2), part("small", 1, 1)], large())
+    assert other.finding is Finding.OPTIMIZED, "the other one may take the second instance itself"
+    creating = part("small", 1, 1, status="Updating", desired=3)
+    assert told([part("whole", 1, 4), creating], large()).finding is Finding.OPTIMIZED
+
+
+@pytest.mark.parametrize(
+    ("components", "of"),
+    [
+        ([component("a", 8, load(gpu=0.3), **QUARTER)], endpoint(2, 1, consolidates=False)),
+        ([part("whole", 1, 4), part("small", 1, 1)], large()),
+        ([component("a", 4)], endpoint(4)),
+    ],
+    ids=["held until the owner acts", "held by few", "fewer copies"],
+)
+def test_no_saving_is_told_of_copies_on_reserved_capacity(components: Sequence[Component], of: Endpoint) -> None:
+    bought = replace(of, kinds=(EndpointKind.INFERENCE_COMPONENTS, EndpointKind.RESERVED))
+    assert told(components, of).finding is Finding.OVER_PROVISIONED
+    found = told(components, bought)
+    assert (found.finding, found.gate, found.options, found.excluded) == (Finding.OPTIMIZED, Gate.SILENT, (), ())
+    assert found.packing is not None, "each is judged and has its part of the price"
 
 
 def test_components_that_need_their_instances_together_or_of_which_one_is_short_are_not_asked_about() -> None:

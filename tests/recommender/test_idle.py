@@ -93,6 +93,54 @@ def test_who_is_silent_for_too_short_a_time_to_be_idle_is_told_so() -> None:
         assert ruled_out(found)[OptionKind.DELETE] == "no request for 3 days; 14 days without a request make it idle"
 
 
+@pytest.mark.parametrize(
+    ("signals", "given", "said"),
+    [
+        ({}, {"days": 3}, "nobody called it in 3.0 days, and 14 such days in a row make it idle"),
+        (
+            {},
+            {"kind": EndpointKind.ASYNC},
+            "no request was counted in 14.0 days; the backlog of its queue is not known, and only an empty one makes it"
+            " idle",
+        ),
+        (
+            {("ApproximateBacklogSize", "Maximum"): 3.0},
+            {"kind": EndpointKind.ASYNC},
+            "no request was counted in 14.0 days; the backlog of its queue was up to 3, and only an empty one makes it"
+            " idle",
+        ),
+    ],
+    ids=["too early", "backlog unread", "a backlog"],
+)
+def test_what_is_missing_to_call_it_idle_is_said(signals: Any, given: Any, said: str) -> None:
+    found = judged({**SILENT, **signals}, {}, **{"days": 14, **given})
+    assert (found.finding, found.reason.sentence) == (Finding.NOT_ENOUGH_DATA, said)
+
+
+@pytest.mark.parametrize(
+    ("signals", "said"),
+    [
+        ({}, "no request was counted in 3.0 days, and 14 such days in a row make it idle"),
+        (
+            {("ModelLatency", "Average"): 2e5, ("ModelLatency", "SampleCount"): 4.0},
+            "no request was counted in 3.0 days, and it answered some: ModelLatency was published",
+        ),
+        (
+            {("GPUUtilization", "Average"): 30.0},
+            "no request was counted in 3.0 days, and it is not known what its GPU works at without a request (up to"
+            " 30.0 %)",
+        ),
+    ],
+    ids=["too early", "answered", "works"],
+)
+def test_an_empty_queue_that_may_sleep_already_says_what_is_missing_to_call_it_idle(signals: Any, said: str) -> None:
+    silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
+    target = ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 0, 4)
+    of, window = replace(kit.endpoint(kind=EndpointKind.ASYNC), scaling=(target,)), kit.window({**silent, **signals}, 3)
+    found = judge(of, [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert (found.finding, found.reason.sentence) == (Finding.NOT_ENOUGH_DATA, said)
+
+
 def test_no_text_tells_more_silent_days_than_were_seen() -> None:
     """A look-back from noon to noon touches fifteen dates, the first and the last in part."""
     base, demand = judged(SILENT, {}, days=15), replace(plain.DEMAND, requests=0.0, silent_days=15, days=14.0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.domain.component import Component, ComponentUsage, ComputeNeeds, ReadComponents, UnreadComponent
-from rightsizer.domain.endpoint import Endpoint, Mode, Variant
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import (
     Effort,
@@ -28,7 +28,7 @@ from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.price import CENT
 from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import ComponentPacking, Finding, Gate, Recommendation
-from rightsizer.recommender.component_finding import judge_component
+from rightsizer.recommender.component_finding import copies_that_may_run, judge_component
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.gate import (
     OFF,
@@ -57,6 +57,9 @@ class CopyRoom:
     sizes: Mapping[str, Sizes]
     """Of each component that reserves anything, by name."""
     copies: Mapping[str, int]
+    """That run now."""
+    most: Mapping[str, int] | Reason
+    """That may run: asked for, seen, or the maximum of autoscaling; why that is not known of one component."""
     declared: int
     """Instances that stay by the tag of the owner, at least 1."""
     floor: int
@@ -98,18 +101,18 @@ def first_fit_decreasing(each: Sequence[Sizes]) -> int:
 
 
 def copy_sizes(needs: ComputeNeeds, hardware: InstanceType) -> Sizes | Reason:
-    """Shares of one instance that a copy takes; why it cannot be told, or that it does not fit."""
+    """Shares of one instance that a copy takes; else what keeps its component from being packed there."""
     if needs.partition:
-        return Reason(Code.OTHER_KIND, f"its copies take parts of a GPU ({needs.partition}), which are not packed here")
+        return Reason(Code.OTHER_KIND, f"has copies on parts of a GPU ({needs.partition}), which are not packed here")
     if needs.accelerators and not hardware.accelerator_count:
-        return Reason(Code.NOT_APPLICABLE, f"{hardware.name} has no accelerator for it")
+        return Reason(Code.NOT_APPLICABLE, f"needs an accelerator, and {hardware.name} has none")
     found = (
         needs.cpu_cores / hardware.vcpu,
         needs.accelerators / max(hardware.accelerator_count, 1),
         needs.memory_mb / (1024 * hardware.memory_gib),
     )
     if max(found) > 1 + 1e-9:
-        return Reason(Code.NOT_APPLICABLE, f"a copy reserves more than one {hardware.name} has")
+        return Reason(Code.NOT_APPLICABLE, f"reserves more for one copy than one {hardware.name} has")
     return found
 
 
@@ -137,6 +140,8 @@ def with_components(
     if isinstance(room, Reason):
         return replace(recommendation, excluded=(*recommendation.excluded, _excluded(recommendation, room)))
     recommendation = _priced(recommendation, room)
+    if EndpointKind.RESERVED in endpoint.kinds:
+        return recommendation  # what fewer copies give back is paid for all the same
     offered = fewer_copies(recommendation, endpoint, room, inputs)
     if isinstance(offered, Reason):
         return replace(recommendation, excluded=(*recommendation.excluded, _excluded(recommendation, offered)))
@@ -170,14 +175,15 @@ def copy_room(
             return Reason(Code.NOT_APPLICABLE, text)
         size = copy_sizes(needs, hardware)
         if isinstance(size, Reason):
-            return Reason(size.code, f"component {one.sight.name}: {size.sentence}")
+            return Reason(size.code, f"component {one.sight.name} {size.sentence}")
         sizes[one.sight.name] = size
     held = {one.sight.name: one.sight.current for one in components if isinstance(one, Component)}
     copies = {name: held[name] for name in sizes}
+    most = copies_that_may_run([one for one in components if isinstance(one, Component) and one.sight.name in sizes])
     declared = endpoint.objective.min_instances or 1
     floor = max(variant.least_instances or 0, declared)
     balanced = any(_is_zone_balanced(one) for one in components if isinstance(one, Component))
-    return CopyRoom(variant, sizes, copies, declared, floor, variant.consolidates and not balanced)
+    return CopyRoom(variant, sizes, copies, most, declared, floor, variant.consolidates and not balanced)
 
 
 def _is_zone_balanced(component: Component) -> bool:
@@ -211,14 +217,12 @@ def fewer_copies(
 
     No more copies go than give instances back, and none below what the peak of the component takes.
     """
-    short = next(
-        (finding for finding in recommendation.components if finding.finding is Finding.UNDER_PROVISIONED), None
-    )
+    short = next((one for one in recommendation.components if one.finding is Finding.UNDER_PROVISIONED), None)
     if recommendation.is_short or short is not None:
         name = short.name if short is not None else endpoint.ref.name
         return Reason(Code.UNDER_PROVISIONED, f"{name} is short of capacity, which what others free may have to carry")
     wanted = wanted_copies(recommendation, room)
-    refused = _nothing_back(endpoint, room, wanted)
+    refused = _nothing_back(endpoint, room, wanted, lasting_copies(recommendation, room))
     if wanted == room.copies and (refused is None or refused.code is not Code.NOT_IN_PLACE):
         return Reason(Code.ALREADY_RIGHT, "no component has a copy too many that it is known to do without")
     if refused is not None:
@@ -235,7 +239,18 @@ def wanted_copies(recommendation: Recommendation, room: CopyRoom) -> Mapping[str
     return {name: min(runs, needed.get(name, runs)) for name, runs in room.copies.items()}
 
 
-def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int]) -> Reason | None:
+def lasting_copies(recommendation: Recommendation, room: CopyRoom) -> Mapping[str, int] | Reason:
+    """The most copies of each component after a step of its owner; fewer than today where no autoscaling moves them."""
+    if isinstance(room.most, Reason):
+        return room.most
+    fixed = {finding.name for finding in recommendation.components if finding.minimum is None}
+    cut = {n: c for n, c in wanted_copies(recommendation, room).items() if n in fixed and c < room.copies[n]}
+    return {**room.most, **cut}
+
+
+def _nothing_back(
+    endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int], lasting: Mapping[str, int] | Reason
+) -> Reason | None:
     """Why no instance comes back with the wanted copies, and what would bring it; None where one does."""
     runs, name, (least, packed) = room.variant.current_count, endpoint.ref.name, room.bounds(wanted)
     then, managed = max(room.declared, packed), room.variant.least_instances
@@ -244,6 +259,13 @@ def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int])
     if least >= runs:
         return Reason(Code.NOT_CHEAPER, f"{what} still take {count(runs, 'instance')}")
     if managed is None and then < runs:
+        if isinstance(lasting, Reason):
+            text = f"{what} fit on fewer instances now, and how many they will take is not known"
+            return Reason(lasting.code, f"{text}: {lasting.sentence}")
+        then = max(then, room.bounds(lasting)[1])
+        if then >= runs:
+            text = f"{what} fit on fewer instances now, and take {count(then, 'instance')} when all run that may"
+            return Reason(Code.NOT_CHEAPER, text)
         line = (
             f"aws sagemaker update-endpoint-weights-and-capacities --region {endpoint.ref.region} --endpoint-name"
             f" {name} --desired-weights-and-capacities VariantName={room.variant.name},DesiredInstanceCount={then}"

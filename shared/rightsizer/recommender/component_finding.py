@@ -218,6 +218,24 @@ def _kept_by_policies(component: Component, scaling: ScalableTarget, usage: Comp
     return kept
 
 
+def copies_that_may_run(components: Sequence[Component]) -> Mapping[str, int] | Reason:
+    """The most copies of each component that may run; why that is not known of one."""
+    most: dict[str, int] = {}
+    for one in components:
+        name, usage, scaling = one.sight.name, one.usage, one.scaling
+        if one.sight.status != SERVING:
+            return Reason(Code.NOT_IN_SERVICE, f"component {name} is {one.sight.status}")
+        if isinstance(usage, Reason) or isinstance(scaling, Reason):
+            unread = usage if isinstance(usage, Reason) else scaling
+            assert isinstance(unread, Reason)
+            return Reason(unread.code, f"component {name}: {unread.sentence}")
+        most[name] = max(one.sight.desired, one.sight.current, math.ceil(usage.most_copies or 0))
+        if scaling is not None:
+            later = (row.get("ScalableTargetAction") or {} for row in scaling.scheduled)
+            most[name] = max(most[name], scaling.maximum, *(int(action.get("MaxCapacity") or 0) for action in later))
+    return most
+
+
 def _may_sleep(component: Component) -> bool:
     """Whether autoscaling takes its last copy: then pauses have no utilisation, and a call that wakes it fails."""
     return isinstance(component.scaling, ScalableTarget) and component.scaling.minimum == 0

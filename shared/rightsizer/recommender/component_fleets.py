@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents
-from rightsizer.domain.endpoint import Endpoint
+from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind, Target, changed_types, fleet
 from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -20,7 +20,7 @@ from rightsizer.recommender.component_copies import (
     copy_sizes,
     first_fit_decreasing,
     gate_of_components,
-    wanted_copies,
+    lasting_copies,
 )
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.gate import ask_person, small_saving_reason
@@ -69,7 +69,7 @@ def without_tight_fleets(
     kept = replace(kept, gate=Gate.SILENT, gate_reason=why)
     if recommendation.finding is not Finding.OVER_PROVISIONED:
         return kept
-    text = f"a smaller fleet would carry its load, and not hold its copies: {why.sentence}"
+    text = f"a smaller fleet would carry its load, but is not proposed, because {why.sentence}"
     return replace(kept, finding=Finding.OPTIMIZED, reason=Reason(why.code, text))
 
 
@@ -91,8 +91,9 @@ def _holding(
     least, kind = held
     if least <= _least_count(option.target):
         return option
-    copies = count(sum(room.copies.values()), "copy", "copies")
-    text = f"{copies} of its components reserve {count(least, 'instance')} of {kind}"
+    copies = sum(room.copies.values())
+    text = f"{count(copies, 'copy', 'copies')} of its components {'reserves' if copies == 1 else 'reserve'}"
+    text += f" {count(least, 'instance')} of {kind}"
     usd, policy = recommendation.usd_per_month or Decimal(0), inputs.policy
     cost = cost_of(usd, option.price, least, least, 0.0, inputs.prices.commitment, policy, option.switch_usd > 0)
     larger = replace(
@@ -133,7 +134,7 @@ def _least_that_holds(
         for name, copies in room.copies.items():
             size = copy_sizes(needs[name], hardware)
             if isinstance(size, Reason):
-                return Reason(size.code, f"component {name}: {size.sentence}")
+                return Reason(size.code, f"component {name} {size.sentence}")
             sizes += [size] * copies
         need = first_fit_decreasing(sizes)
         if kind == room.variant.instance_type:
@@ -152,7 +153,7 @@ def tell_of_held_instances(
 ) -> Recommendation:
     """A question about instances that copies hold until their owner takes a step, where nothing else is worth asking.
 
-    Options that save too little go: the question is about more.
+    Options that save too little go: the question is about more. On reserved capacity nothing is asked: it is paid for.
     """
     little = not recommendation.options or recommendation.gate_reason.code is Code.SAVING_TOO_SMALL
     quiet = (
@@ -161,6 +162,8 @@ def tell_of_held_instances(
         and little
     )
     if not quiet or recommendation.price is None or isinstance(components, Reason | None):
+        return recommendation
+    if EndpointKind.RESERVED in endpoint.kinds:
         return recommendation
     room = copy_room(endpoint, components, inputs)
     short = any(one.finding is Finding.UNDER_PROVISIONED for one in recommendation.components)
@@ -184,10 +187,11 @@ def _held_by_owner(recommendation: Recommendation, room: CopyRoom, inputs: Accou
     """What instances cost that come back once the owner takes a step, and which; None where none do."""
     steps = (e.reason for e in recommendation.excluded if e.dimension is OptionKind.COPIES)
     step = next((why for why in steps if why.code is Code.NOT_IN_PLACE), None)
-    if step is None:
+    lasting = lasting_copies(recommendation, room)
+    if step is None or isinstance(lasting, Reason):
         return None
     runs = room.variant.current_count
-    then = max(room.declared, room.bounds(wanted_copies(recommendation, room))[1])
+    then = max(room.declared, room.bounds(lasting)[1])
     usd = _saved_usd(recommendation, runs - then, Decimal(0), inputs)
     if usd is None:
         return None
@@ -198,23 +202,30 @@ def _held_by_owner(recommendation: Recommendation, room: CopyRoom, inputs: Accou
 def _held_by_few(
     recommendation: Recommendation, room: CopyRoom, needs: dict[str, ComputeNeeds], inputs: AccountInputs
 ) -> tuple[str, Reason] | None:
-    """The smallest components that keep an instance of their own, and a cheaper fleet of the same card for them."""
-    runs, kind = room.variant.current_count, room.variant.instance_type
-    order = sorted(room.copies, key=lambda name: (max(room.sizes[name]) * room.copies[name], name))
+    """The smallest components that keep an instance of their own, and a cheaper fleet of the same card for them.
+
+    Only what the copies of now need packed is held by them: what runs beyond that goes by itself, or by other steps.
+    """
+    most, kind = room.most, room.variant.instance_type
+    if isinstance(most, Reason):
+        return None
+    runs = min(room.variant.current_count, max(room.floor, room.bounds(room.copies)[1]))
+    running = (name for name, copies in room.copies.items() if copies > 0)
+    order = sorted(running, key=lambda name: (max(room.sizes[name]) * room.copies[name], name))
     for number in range(1, len(order)):
-        moved, left = order[:number], order[number:]
-        then = max(room.floor, first_fit_decreasing([room.sizes[n] for n in left for _ in range(room.copies[n])]))
+        moved = order[:number]
+        then = max(room.floor, room.bounds({name: copies for name, copies in most.items() if name not in moved})[1])
         if then >= runs:
             continue
-        best = _cheapest_fleet([needs[n] for n in moved for _ in range(room.copies[n])], kind, inputs)
+        best = _cheapest_fleet([needs[name] for name in moved for _ in range(most[name])], kind, inputs)
         usd = None if best is None else _saved_usd(recommendation, runs - then, best[0], inputs)
         if best is None or usd is None:
             return None
         names, freed = " and ".join(moved), count(runs - then, "instance")
-        text = f"{names} alone {'keeps' if number == 1 else 'keep'} {freed} of {runs} × {kind} running:"
+        text = f"{names} alone {'keeps' if number == 1 else 'keep'} {freed} of {room.variant.current_count} × {kind}"
         ways = f"nothing changes by itself: move {names} to an endpoint of {'its' if number == 1 else 'their'} own"
         why = Reason(Code.NEEDS_APPROVAL, f"{ways} (callers then call that one), or make room on the others")
-        return f"{text} on {best[1]} of the same GPU it would cost ${usd:,.0f} a month less", why
+        return f"{text} running: on {best[1]} of the same GPU it would cost ${usd:,.0f} a month less", why
     return None
 
 

@@ -85,9 +85,7 @@ def recommend_without_latency(
     """
     text = f"no latency was published for {count(round(demand.requests), 'request')}"
     if demand.requests <= 0:
-        works = unexplained_work(demand, inputs.policy)
-        rest = f"and it is not known {works}" if works else f"and {inputs.policy.idle_days} such days make it idle"
-        text = f"nobody called it in {demand.days:.1f} days, {rest}"
+        text = _no_request_text(endpoint, demand, inputs.policy)
     reason = Reason(Code.TOO_FEW_REQUESTS, text)
     idle_time = _first_scale_to_zero(days, demand, endpoint, inputs)
     used = Excluded(price.instance_type, delete_refusal(endpoint, demand, inputs.policy), OptionKind.DELETE)
@@ -121,6 +119,25 @@ def recommend_without_latency(
     why = Reason(Code.CHEAPER_OPTION, f"{_seen_text(demand, idle_time)}, and {agreed}")
     base = replace(base, finding=Finding.OVER_PROVISIONED, reason=why, excluded=(used,))
     return _apply_gate(base, option, demand, endpoint, inputs)
+
+
+def _no_request_text(endpoint: Endpoint, demand: Demand, policy: Policy) -> str:
+    """For how long no request was seen, and what is missing to call it idle; a queue's requests are not counted."""
+    queued, days = EndpointKind.ASYNC in endpoint.kinds, f"{demand.days:.1f} days"
+    seen = f"no request was counted in {days}" if queued else f"nobody called it in {days}"
+    if queued and demand.backlog != 0:
+        return f"{seen}; {_unknown_queue_text(demand)}"
+    if queued and demand.uncounted:
+        return f"{seen}, and it answered some: ModelLatency was published"
+    works = unexplained_work(demand, policy)
+    rest = f"it is not known {works}" if works else f"{policy.idle_days} such days in a row make it idle"
+    return f"{seen}, and {rest}"
+
+
+def _unknown_queue_text(demand: Demand) -> str:
+    """What is known of a queue that is not known to have been empty."""
+    held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
+    return f"the backlog of its queue {held}, and only an empty one makes it idle"
 
 
 def _seen_text(demand: Demand, idle_time: IdleTime) -> str:
@@ -171,8 +188,7 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
     if len(endpoint.variants) > 1:
         return Reason(Code.OTHER_KIND, f"{UNREAD_VARIANTS} idle")
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
-        held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
-        return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")
+        return Reason(Code.NOT_APPLICABLE, _unknown_queue_text(demand))
     if demand.gpu_peak is not None and demand.gpu_peak > policy.cpu_class_share:
         return Reason(Code.NOT_APPLICABLE, f"its GPU works without requests (up to {100 * demand.gpu_peak:.1f} %)")
     return Reason(Code.TOO_FEW_DAYS, f"no request for {count(demand.told_silent_days, 'day')}; {silent}")
