@@ -116,7 +116,8 @@ class Past:
             peak = values
             if metric == "GPUUtilization":  # a GPU is busy for 100 % of a minute at most
                 peak = np.minimum(1.15 * values, 100.0 * self.hardware.accelerator_count)
-            self._put(box, variant, metric, values, 5 * np.minimum(self.count, self.one.get("seen", 99)), maximum=peak)
+            seen = np.where(self.age < 4, np.minimum(self.count, self.one.get("seen", 99)), self.count)
+            self._put(box, variant, metric, values, 5 * seen, maximum=peak)
             if self.one.get("gpus", {}).get("each") and metric.startswith("GPU"):
                 self._each_gpu(box, variant, metric, values)
         self._calls(box, variant, median)

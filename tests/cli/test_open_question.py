@@ -17,7 +17,7 @@ from tests.doors.scene import BIG, PROPOSE, Scene, scene
 def asked() -> Iterator[tuple[Scene, Proposal]]:
     """A stack that asked yesterday about the second of its options, which saves a little less than the first."""
     with scene(slack=False) as at:
-        at.add(BIG, tags=PROPOSE)
+        at.add(BIG, tags=PROPOSE | {"rightsizer:min-instances": "2"})
         at.drive(BIG)
         at.sweep()
         (first,) = at.proposals(ProposalState.PENDING)

@@ -58,9 +58,9 @@ def test_an_option_without_a_gpu_and_one_of_another_chip_say_that_their_volumes_
 
 
 def test_an_inferentia_option_says_it_too() -> None:
-    quotas = {name: 0 for name in kit.TYPES if name != "ml.g5.xlarge"}
+    quotas = {name: 0 for name in kit.TYPES if name != "ml.g6e.xlarge"}
     found = judge(
-        kit.endpoint("ml.g5.xlarge", p95_s=0.72), [kit.window(kit.steady(memory=90.0))], kit.prices(),
+        kit.endpoint("ml.g6e.xlarge", p95_s=5.0), [kit.window(kit.steady(memory=60.0))], kit.prices(),
         kit.catalogue(kit.OTHERS), quotas, History(), Policy(), kit.NOW,
     )  # fmt: skip
     assert found.chosen_option is not None

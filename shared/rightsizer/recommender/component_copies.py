@@ -13,30 +13,14 @@ from decimal import Decimal
 from rightsizer.domain.component import Component, ComponentUsage, ComputeNeeds, ReadComponents, UnreadComponent
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import (
-    Effort,
-    Excluded,
-    Money,
-    Option,
-    OptionKind,
-    Risk,
-    RiskResource,
-    Target,
-    new_option,
-)
+from rightsizer.domain.option import Effort, Excluded, Money, Option, OptionKind, Risk, RiskResource, Target, new_option
 from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.price import CENT
 from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import ComponentPacking, Finding, Gate, Recommendation
 from rightsizer.recommender.component_finding import copies_that_may_run, judge_component
 from rightsizer.recommender.context import AccountInputs
-from rightsizer.recommender.gate import (
-    OFF,
-    GateAnswer,
-    ask_person,
-    cooldown_reason,
-    small_saving_reason,
-)
+from rightsizer.recommender.gate import OFF, GateAnswer, ask_person, cooldown_reason, small_saving_reason
 from rightsizer.recommender.latency import promised_objective
 from rightsizer.recommender.pricing import cost_of, monthly_cost
 

@@ -344,18 +344,15 @@ def unseen_hours(days: Sequence[DailyUsage], until: datetime, stopped: Sequence[
     return max((until - end) / timedelta(hours=1) - stopped_hours(stopped, end, until), 0.0)
 
 
-def unseen_instances(days: Sequence[DailyUsage], runs: int, modified_at: datetime) -> float:
-    """Instances of `runs` that published nothing on the last two days, by the day with the most; 0 at least.
+def unseen_instances(days: Sequence[DailyUsage], runs: int) -> float:
+    """Instances of `runs` that published on an earlier day of the look-back, and on none of the last two; 0 at least.
 
-    Where it was modified in these days the count of today may be a new one: no more are missed then than published on
-    the day before them.
+    Only what was seen before is missed: what always published less has another rhythm, or was made larger since.
     """
-    before, lately = days[: -LATELY.days], days[-LATELY.days :]
-    seen = [usage.publishing for usage in lately if usage.publishing is not None]
-    expected = float(runs)
-    if modified_at.date() >= lately[0].day:
-        expected = min(expected, before[-1].publishing or 0.0 if before else 0.0)
-    return max(expected - max(seen), 0.0) if len(seen) == LATELY.days else 0.0
+    before = [usage.publishing for usage in days[: -LATELY.days] if usage.publishing is not None]
+    lately = [usage.publishing for usage in days[-LATELY.days :] if usage.publishing is not None]
+    expected = min(max(before, default=0.0), float(runs))
+    return max(expected - max(lately), 0.0) if len(lately) == LATELY.days else 0.0
 
 
 def _silent_days(days: Sequence[DailyUsage], runs: InstanceType) -> int:

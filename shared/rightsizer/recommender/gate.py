@@ -296,8 +296,7 @@ def _hardware_reason(case: GateCase) -> Reason | None:
 def _unseen_reason(demand: Demand) -> Reason | None:
     """Why nothing is done by itself to what is not seen any more; None while datapoints come."""
     if demand.unseen_instances >= UNSEEN_INSTANCES:
-        count = round(demand.unseen_instances)
-        text = f"for two days metrics came from {count} instance{'' if count == 1 else 's'} fewer than run"
+        text = f"for two days metrics came from {count(round(demand.unseen_instances), 'instance')} fewer than before"
     elif demand.unseen_hours >= UNSEEN_HOURS:
         text = f"CloudWatch has no GPU datapoint of its last {demand.unseen_hours:.0f} complete hours"
     else:

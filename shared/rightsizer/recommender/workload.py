@@ -20,7 +20,7 @@ from rightsizer.recommender.demand import (
 )
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.latency import ServiceTime, find_service_time, latency_objective, rates_of
-from rightsizer.recommender.usage_days import complete_end, last_modified
+from rightsizer.recommender.usage_days import complete_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def analyse_workload(
     demand = replace(demand, uncounted=any(map(has_uncounted, base)), overhead_s=overhead_of(days))
     if hardware.has_gpu and endpoint.kind is EndpointKind.REAL_TIME:  # others may have no instance for days
         until = complete_end(days[-1].day, inputs.now)
-        unseen = unseen_instances(days, endpoint.variants[0].current_count, last_modified(endpoint, inputs.history))
+        unseen = unseen_instances(days, endpoint.variants[0].current_count)
         hours = unseen_hours(days, until, inputs.history.stopped)
         demand = replace(demand, unseen_hours=hours, unseen_instances=unseen)
     unqueuing = waiting[0] if waiting else None
