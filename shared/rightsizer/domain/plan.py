@@ -107,12 +107,12 @@ class Step:
 
 
 def key_of_try(number: int, key: str) -> str:
-    """Key under which the journal keeps a step of an earlier try, so that it does not count as done in the next one."""
+    """Key of a step of an earlier try in the journal: it does not count as done in the next."""
     return f"try {number}: {key}"
 
 
 def created_config(key: str) -> str:
-    """Name of the configuration that the step of this key creates, in an earlier try too; empty for any other step."""
+    """Name of the configuration that the step of this key creates; empty for any other step. Earlier tries count too."""
     operation, _, subject = key.rpartition(": ")[2].partition(" ")
     return subject if operation == StepKind.CREATE_CONFIG.operation else ""
 

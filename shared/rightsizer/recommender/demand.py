@@ -345,7 +345,7 @@ def unseen_hours(days: Sequence[DailyUsage], until: datetime, stopped: Sequence[
 
 
 def unseen_instances(days: Sequence[DailyUsage], runs: int) -> float:
-    """Instances of `runs` that published on an earlier day of the look-back, and on none of the last two; 0 at least.
+    """Instances of `runs` that published on an earlier day and on none of the last two; 0 at least.
 
     Only what was seen before is missed: what always published less has another rhythm, or was made larger since.
     """

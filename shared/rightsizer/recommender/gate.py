@@ -11,7 +11,7 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.preflight import WAY_BACK, RunningFleet, approved_change
-from rightsizer.domain.reason import Code, Reason, day_text, time_text
+from rightsizer.domain.reason import Code, Reason, count, day_text, time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
 from rightsizer.recommender.finding import refused_text
