@@ -113,7 +113,7 @@ def key_of_try(number: int, key: str) -> str:
 
 def created_config(key: str) -> str:
     """Name of the configuration that the step of this key creates, of any try; empty for other steps."""
-    operation, _, subject = key.rpartition(": ")[2].partition(" ")
+    operation, _, subject = key.rpartition(":")[2].strip().partition(" ")
     return subject if operation == StepKind.CREATE_CONFIG.operation else ""
 
 
