@@ -139,7 +139,7 @@ def over(endpoints: int, counted: Counter[str], again: Counter[str]) -> list[str
     for what, calls, each, once in (
         ("all calls of the first evaluation but for metrics", first, FIRST_EACH, FIRST_ONCE),
         ("reads of the account", reads(counted), READS_EACH, READS_ONCE),
-        ("metrics and digests of the second evaluation", second, NEXT_EACH, NEXT_ONCE),
+        ("metrics and daily usage of the second evaluation", second, NEXT_EACH, NEXT_ONCE),
         ("all calls of the second evaluation", again.total(), ALL_EACH, ALL_ONCE),
     ):
         allowed = each * endpoints + once

@@ -34,7 +34,7 @@ EITHER = pytest.mark.parametrize(
 )
 """With the oldest botocore the path is played by `make artefact` and `make faults` alone."""
 NORMAL: dict[tuple[str, str], str] = {
-    ("s3:GetObject", "NoSuchKey"): "evaluate: no digest is kept yet",
+    ("s3:GetObject", "NoSuchKey"): "evaluate: no usage is stored yet",
     ("dynamodb:PutItem", "ConditionalCheckFailedException"): "evaluate, interruption: it was noted before",
     ("sagemaker:DescribeEndpointConfig", "ValidationException"): "apply: its configuration is not created yet",
 }
@@ -104,7 +104,7 @@ def test_every_door_ran_and_none_failed_or_gave_anything_up(on: Course) -> None:
 
 
 @EITHER
-def test_the_sweep_fills_the_queue_and_evaluate_keeps_digests_and_judgements(on: Course, outcome: Outcome) -> None:
+def test_the_sweep_fills_the_queue_and_evaluate_stores_usage_and_recommendations(on: Course, outcome: Outcome) -> None:
     assert len(on.made("sweep", "sqs:SendMessage")) >= 1
     assert [name for name in outcome.files if name.startswith("digests/")] != []
     assert {PROVEN, ALARMED, ASKED} <= set(on.at.recommendations())

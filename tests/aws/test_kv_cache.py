@@ -200,7 +200,7 @@ def test_weights_that_may_not_be_listed_are_told(box: Sandbox, account: Session)
 
 
 class Kept:
-    """A memory of digests that nothing survives but what is looked at here."""
+    """A store of daily usage in which nothing lasts but what is looked at here."""
 
     def __init__(self) -> None:
         self.saved: list[KeptUsage] = []

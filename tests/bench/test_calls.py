@@ -26,7 +26,7 @@ def test_the_calls_of_a_small_account_are_within_the_budgets(capsys: pytest.Capt
          ["all calls of the second evaluation: 112 calls, above 111"]),
         ({}, {"cloudwatch:GetMetricData": 9, "s3:PutObject": 2, "sqs:SendMessage": 9}, []),
         ({}, {"cloudwatch:GetMetricData": 9, "s3:PutObject": 3},
-         ["metrics and digests of the second evaluation: 12 calls, above 11"]),
+         ["metrics and daily usage of the second evaluation: 12 calls, above 11"]),
     ],
 )  # fmt: skip
 def test_each_budget_is_told_when_it_does_not_hold(

@@ -131,7 +131,7 @@ class Endpoints(Lane):
     def done(self, name: str) -> list[int]:
         return [self.written(f"ENDPOINT#{name}'", "RECOMMENDATION")]
 
-    def garble_digests(self, _name: str) -> None:
+    def garble_usage(self, _name: str) -> None:
         with self.at.box.gate.unrecorded():
             bucket = self.at.stack.parts.names["Bucket"]
             s3 = self.at.box.client("s3")
@@ -310,7 +310,7 @@ ENDPOINTS: dict[str, tuple[Spoil, str]] = {
         AGAIN,
     ),
     "unreadable row": (Endpoints.garble_row, DONE),
-    "unreadable digests": (Endpoints.garble_digests, DONE),
+    "unreadable usage": (Endpoints.garble_usage, DONE),
     "unwritable": (table_write("ValidationException", "*WriteItem*", "ENDPOINT#{}'"), AGAIN),
 }
 PROPOSALS: dict[str, tuple[Spoil, str]] = {

@@ -193,7 +193,7 @@ def test_the_bucket_is_closed_and_encrypted(deployed: Stack) -> None:
     }
 
 
-def test_digests_outlive_the_longest_look_back(deployed: Stack) -> None:
+def test_stored_usage_outlives_the_longest_look_back(deployed: Stack) -> None:
     """They are written again each day, so only those that nobody writes any more go."""
     rules = deployed.resources["Bucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
     (kept,) = (rule["ExpirationInDays"] for rule in rules if rule.get("Prefix") == "digests/")

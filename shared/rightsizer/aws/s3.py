@@ -58,7 +58,7 @@ class S3DailyUsage:
             tag, body = answer["ETag"], answer["Body"].read()
         except (ClientError, BotoCoreError) as error:
             if not isinstance(error, ClientError) or code_of(error) not in MISSING:
-                logger.warning("digests not read", extra={"page": page, "problem": str(error)})
+                logger.warning("the daily usage is not read", extra={"page": page, "problem": str(error)})
             return "", ()
         return tag, unpack_usage(body, page)
 
@@ -79,10 +79,11 @@ class S3DailyUsage:
             except (ClientError, BotoCoreError) as error:
                 if isinstance(error, ClientError) and code_of(error) in LOST:
                     continue
-                logger.warning("digests not kept", extra={"page": page, "problem": str(error)})
+                logger.warning("the daily usage is not stored", extra={"page": page, "problem": str(error)})
                 return
             return
-        logger.warning("digests not kept", extra={"page": page, "problem": f"another writer won {TRIES} times"})
+        problem = f"another writer won {TRIES} times"
+        logger.warning("the daily usage is not stored", extra={"page": page, "problem": problem})
 
 
 def merge_usage(there: Sequence[KeptUsage], ours: Sequence[KeptUsage]) -> list[KeptUsage]:

@@ -42,7 +42,7 @@ class FleetMove:
 class LaterDay:
     """One day on a fleet that never ran; parts of requests are chance, averaged."""
 
-    digest: DailyUsage
+    usage: DailyUsage
     requests: float
     late: float
     """At the bound of the slowdown."""
@@ -167,7 +167,7 @@ def usage_as_served(day: LaterDay, objective_s: float) -> DailyUsage:
 
     The rest stays what the real fleet published: utilisation and memory of a fleet that never ran are not known.
     """
-    usage, total = day.digest, sum(weight for _, weight in day.digest.latency)
+    usage, total = day.usage, sum(weight for _, weight in day.usage.latency)
     share = min(max(day.likely - day.before, 0.0) / max(day.requests, 1.0), 1.0)
     bins = {index: weight * (1 - share) for index, weight in usage.latency}
     over = math.ceil(math.log(max(objective_s, 0.001) * 1000) / math.log(BIN)) + 1

@@ -104,7 +104,7 @@ def promised_late_share(
 
 def guard_reason(day: LaterDay, at: ActiveChange) -> Reason | None:
     """Why the first day would have rung the guard of the change."""
-    if day.digest.day != at.first_day or not day.rings_alarm:
+    if day.usage.day != at.first_day or not day.rings_alarm:
         return None
     sentence = f"its guard would have rung on the first day: {day.likely:.0f} of {day.requests:.0f} requests late"
     return Reason(Code.ROLLED_BACK, sentence)
@@ -119,7 +119,7 @@ def return_reason(at: ActiveChange) -> Reason | None:
         sentence = f"{peak:.1f} GiB per GPU were in use, its card offers {usable:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     for days in (at.served[-2:], at.served):
-        baseline = _late_share([d.digest for d in days], objective.p95_s)
+        baseline = _late_share([d.usage for d in days], objective.p95_s)
         shown = [
             replace(usage_as_served(d, objective.p95_s), instance_type=at.option.target.instance_type) for d in days
         ]

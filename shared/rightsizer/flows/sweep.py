@@ -42,7 +42,7 @@ from rightsizer.recommender.usage_days import DAYS, page_of
 from rightsizer.telemetry import Failure, attempt, count, logger, measure
 
 PAGE = 25
-"""Endpoints in one message, of one page of digests where they can be: one reading serves them all."""
+"""Endpoints in one message. Their daily usage lies on one page where it can: one reading serves them all."""
 MISSED = timedelta(hours=25)
 """An endpoint that was not evaluated for so long was missed by the daily sweep, or its message was lost."""
 STALE = timedelta(hours=49)

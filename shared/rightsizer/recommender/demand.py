@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
+from typing import cast
 
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed, RefusedShares
 from rightsizer.domain.hardware import InstanceType
@@ -147,14 +148,10 @@ def _service(
     busy = calls = active = 0.0
     gpus = max(runs.accelerator_count, 1)
     for usage in days:
-        for hour, instances in enumerate(usage.instances):
-            here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
-            works, counts = usage.busy_s[here], usage.requests[here]
-            if None in works or None in counts:
-                both = [pair for pair in zip(works, counts, strict=True) if None not in pair]
-                works, counts = tuple(work for work, _ in both), tuple(count for _, count in both)
-            busy += sum(known_values(works))
-            calls += sum(known_values(counts))
+        for instances, pairs in zip(usage.instances, _known_pairs_by_hour(usage), strict=True):
+            works, counts = pairs
+            busy += sum(works)
+            calls += sum(counts)
             active += SLOT_S * (instances or 1.0) * gpus * (len(counts) - counts.count(0))
     if latency is None or calls < policy.requests_needed or busy <= 0:
         return None, 1.0, 1.0
@@ -165,14 +162,31 @@ def _service(
     return gpu_s, min(max(gpu_s * concurrency / (latency.mean_s * unqueued), 0.0), 1.0), concurrency
 
 
+def _known_pairs_by_hour(usage: DailyUsage) -> Iterable[tuple[Sequence[float], Sequence[float]]]:
+    """Work and requests of each hour's slots for which both are known."""
+    if None not in usage.busy_s and None not in usage.requests:
+        return zip(known_by_hour(usage.busy_s), known_by_hour(usage.requests), strict=True)
+    slots = list(zip(usage.busy_s, usage.requests, strict=True))
+    hours = [slots[first : first + PER_HOUR] for first in range(0, SLOTS, PER_HOUR)]
+    both = ([(work, count) for work, count in hour if work is not None and count is not None] for hour in hours)
+    return (([work for work, _ in hour], [count for _, count in hour]) for hour in both)
+
+
+def known_by_hour(values: Sequence[float | None]) -> Sequence[Sequence[float]]:
+    """The known values of each of the 24 hours of a day's slots."""
+    hours = [values[first : first + PER_HOUR] for first in range(0, SLOTS, PER_HOUR)]
+    return [known_values(hour) for hour in hours] if None in values else cast("list[Sequence[float]]", hours)
+
+
 def _load(days: Sequence[DailyUsage], policy: Policy) -> Load:
     by_hour: list[list[float]] = [[] for _ in range(24)]
     busy: list[list[float]] = [[] for _ in range(24)]
     for usage in days:
-        for hour in range(24):
-            here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
-            by_hour[hour] += known_values(usage.requests[here])
-            busy[hour] += known_values(usage.busy_s[here])
+        for hour, (counts, works) in enumerate(
+            zip(known_by_hour(usage.requests), known_by_hour(usage.busy_s), strict=True)
+        ):
+            by_hour[hour] += counts
+            busy[hour] += works
     dates = len({d.day for d in days})
     factor = (1 + policy.load_small_sample / math.sqrt(dates)) / SLOT_S
     planned = [quantile(sorted(v), policy.load_percentile) * factor if v else 0.0 for v in by_hour]
@@ -223,8 +237,7 @@ def gpu_mean(days: Sequence[DailyUsage], runs: InstanceType) -> float | None:
     """Mean utilisation per GPU over the slots with datapoints."""
     work = room = 0.0
     for usage in days:
-        for hour, count in enumerate(usage.instances):
-            known = known_values(usage.busy_s[hour * PER_HOUR : (hour + 1) * PER_HOUR])
+        for count, known in zip(usage.instances, known_by_hour(usage.busy_s), strict=True):
             if count:
                 work += sum(known)
                 room += SLOT_S * count * max(runs.accelerator_count, 1) * len(known)

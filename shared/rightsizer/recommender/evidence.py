@@ -10,7 +10,8 @@ from rightsizer.domain.demand import Demand, MemoryNeed, Peak
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.recommendation import Evidence
-from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, known_values
+from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
+from rightsizer.recommender.demand import known_by_hour
 
 HALF = 0.5
 QUIET_DAYS = 3
@@ -165,11 +166,7 @@ def requests_by_hour(days: Sequence[DailyUsage]) -> tuple[tuple[float, ...], ...
 
 def _sums_of_hours(usage: DailyUsage) -> list[float | None]:
     """Requests of each of the 24 hours; None where nothing is known."""
-    sums: list[float | None] = []
-    for first in range(0, len(usage.requests), PER_HOUR):
-        known = known_values(usage.requests[first : first + PER_HOUR])
-        sums.append(sum(known) if known else None)
-    return sums
+    return [sum(known) if known else None for known in known_by_hour(usage.requests)]
 
 
 def peak_of(days: Sequence[DailyUsage]) -> Peak | None:

@@ -1,4 +1,4 @@
-"""Kept digests: merged when two write at once, read in full when anything is wrong with them."""
+"""The stored daily usage: merged when two write at once, read in full when anything is wrong with them."""
 
 import gc
 import gzip
@@ -19,20 +19,20 @@ from rightsizer.ports.evaluation import DailyUsageStore
 from rightsizer.recommender.usage_days import page_of
 from sandbox.account import Sandbox
 
-BUCKET = "digests-of-the-tests"
+BUCKET = "usage-of-the-tests"
 MODIFIED = datetime(2026, 10, 1, tzinfo=UTC)
 DAY = date(2026, 11, 1)
 PAGE = "1/0000"
 
 
-def digest(day: date, requests: float = 1.0) -> DailyUsage:
+def usage(day: date, requests: float = 1.0) -> DailyUsage:
     none = (None,) * 4
     slots = (requests, None) * (SLOTS // 2)
     return DailyUsage(day, "ml.g5.xlarge", 1, slots, slots, (1.0,) * 24, ((7, 2.5),), 1.0, 0.0, *none)
 
 
 def kept(name: str, until: date = date(2026, 11, 2), requests: float = 1.0) -> KeptUsage:
-    return KeptUsage(name, "AllTraffic", MODIFIED, DAY, until, (digest(DAY, requests),))
+    return KeptUsage(name, "AllTraffic", MODIFIED, DAY, until, (usage(DAY, requests),))
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_what_was_kept_is_read_back_equal(bucket: Sandbox) -> None:
     assert store(bucket).load(PAGE) == (kept("a"), kept("b"))
 
 
-def test_single_gpus_are_kept_and_digests_from_before_them_are_read(bucket: Sandbox) -> None:
-    day = replace(digest(DAY), gpus=2, each_gpu=EachGpu((0.5, 0.0), (0.25, 0.0)))
+def test_single_gpus_are_stored_and_days_from_before_them_are_read(bucket: Sandbox) -> None:
+    day = replace(usage(DAY), gpus=2, each_gpu=EachGpu((0.5, 0.0), (0.25, 0.0)))
     seen = replace(kept("a"), days=(day,))
     store(bucket).save(PAGE, [seen])
     assert store(bucket).load(PAGE) == (seen,)
