@@ -77,6 +77,18 @@ def test_a_configuration_that_an_unread_or_updating_endpoint_uses_is_no_orphan(
     assert "orphan-models" not in by_code(found)
 
 
+def test_instances_without_a_gpu_that_nobody_calls_are_told_once_a_fortnight_was_seen(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, days in (("old", 15), ("young", 6)):
+        box.add_endpoint(name, "ml.m5.xlarge", created=box.clock.now - timedelta(days=60))
+        start = box.clock.now - timedelta(days=days)
+        box.put_series(name, "AllTraffic", "MemoryUtilization", start, 300, [10.0] * (days * 288))
+    told = [one["what"] for one in scan(capsys)[1]["account_findings"] if one["code"] == "serverless-or-real-time"]
+    assert [text.split(" (1 × ")[0] for text in told] == ["old"]
+    assert "had no request in 14 days and costs USD" in told[0]
+
+
 def test_a_configuration_that_served_lately_says_so(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     left_behind(box, "before", 60)
     left_behind(box, "never", 60)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rightsizer.dimensions.other_architecture import OtherArchitecture
+from rightsizer.dimensions.other_architecture import OtherArchitecture, chip_refusal
 from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Risk, Target
 from rightsizer.domain.policy import Policy
@@ -10,6 +10,7 @@ from rightsizer.domain.reason import Code
 from tests.dimensions.kit import judged, planned, said, why
 from tests.recommender import kit
 from tests.recommender.kit import judge
+from tests.recommender.plain import demand
 
 
 def test_another_chip_is_at_least_a_medium_risk_and_names_the_compiler() -> None:
@@ -37,6 +38,20 @@ def test_another_chip_that_is_too_slow_by_its_datasheet_is_ruled_out_with_both_f
     found = judge(tight, window, kit.prices(), known, {}, History(), Policy(), kit.NOW)
     assert found.chosen_option is None
     assert "4.38 times slower" in why(found, OptionKind.OTHER_ARCHITECTURE, slow.name)
+
+
+def test_too_few_chips_and_too_little_memory_are_said_in_the_singular_where_it_is_one() -> None:
+    types = kit.catalogue(kit.OTHERS | {"ml.inf2.xlarge": (4, 16, 1, "0.99")}).types
+    now, chip = types["ml.g5.12xlarge"], types["ml.inf2.xlarge"]
+
+    def refused(gib: float) -> str:
+        load = replace(demand(), gpus_used=4)
+        load = replace(load, memory=replace(load.memory, need_gib=gib))
+        reason = chip_refusal(now, chip, load, 9.0, Policy(), None)
+        return reason.sentence if reason else ""
+
+    assert refused(2.0) == "ml.inf2.xlarge has 1 chip, the model may use 4 GPUs"
+    assert refused(10.0) == "the model needs up to 40.0 GiB on 4 GPUs, ml.inf2.xlarge offers 31.5 GiB"
 
 
 def test_burstable_types_are_never_named_and_the_host_must_hold_the_model() -> None:

@@ -40,7 +40,7 @@ def test_a_lost_availability_zone_is_a_risk_and_no_performance_risk() -> None:
 def test_a_fleet_by_the_hour_names_its_least_and_its_most() -> None:
     night, day = (1,) * 12, (3,) * 12
     assert fleet(Target("ml.g5.xlarge", 3, hourly_counts=night + day)) == "1 to 3 × ml.g5.xlarge by the hour"
-    assert fleet(Target("ml.g5.xlarge", 3, hourly_counts=day * 2)) == "3 × ml.g5.xlarge by the hour"
+    assert fleet(Target("ml.g5.xlarge", 3, hourly_counts=day * 2)) == "3 × ml.g5.xlarge"
 
 
 def test_a_fleet_without_a_type_is_serverless() -> None:

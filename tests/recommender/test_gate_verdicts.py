@@ -183,9 +183,10 @@ ASKED = {
 }
 
 
-def test_who_runs_a_scarce_type_already_may_move_to_another() -> None:
-    found = case(option=option(target=Target("ml.p4d.24xlarge", 1)), instance_type="ml.p4de.24xlarge")
+def test_fewer_of_a_scarce_type_that_runs_are_applied_and_another_scarce_type_is_asked_about() -> None:
+    found = case(option=option(target=Target("ml.p4d.24xlarge", 1)), instance_type="ml.p4d.24xlarge")
     assert verdict(found)[0] is Gate.APPLY
+    assert verdict(replace(found, instance_type="ml.p4de.24xlarge"))[:2] == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -162,5 +162,23 @@ def test_a_serverless_endpoint_that_nobody_calls_is_told_to_cost_nothing() -> No
     assert "provisioned concurrency" in made.not_checked[0]
 
 
+def test_instances_that_nobody_calls_are_told_with_what_they_cost() -> None:
+    made = found(real_time(count=2), traffic(0, 0.0, seen_days=13.5))
+    assert made is not None
+    assert made.usd_per_month == Decimal("0.23") * 2 * 730
+    assert made.what == "e (2 × ml.m5.xlarge) had no request in 14 days and costs USD 335.80 a month"
+    assert made.advice.startswith("ask its owner, then delete it")
+    assert "Savings Plans" in made.not_checked[0]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [traffic(0, 0.0, seen_days=12.0), traffic(0, 0.0, busy_s=3.0, seen_days=14.0)],
+    ids=["its host was not seen for two days, so it may be young", "requests that were answered and not counted"],
+)
+def test_instances_of_which_too_little_is_known_are_not_told(seen: EndpointTraffic) -> None:
+    assert found(real_time(), seen) is None
+
+
 def test_a_gpu_endpoint_is_the_dimensions_and_not_weighed_twice() -> None:
     assert found(recommendation("e"), traffic(10_000, 0.2)) is None

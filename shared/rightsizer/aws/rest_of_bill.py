@@ -235,6 +235,7 @@ class AccountBill:
                     sum(busy),
                     max(busy, default=0.0) / 3600,
                     max(memory, default=None),
+                    len(memory) / 24,
                 )
         return found
 

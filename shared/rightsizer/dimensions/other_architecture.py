@@ -11,7 +11,7 @@ from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, fleet, new_option
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer
 from rightsizer.recommender.other_endpoint import (
@@ -193,10 +193,12 @@ def chip_refusal(
     need = memory_of(now, demand)
     if need > chip.usable_gib * candidate.accelerator_count:
         room = chip.usable_gib * candidate.accelerator_count
-        sentence = f"the model needs up to {need:.1f} GiB on {used} GPU, {candidate.name} offers {room:.1f} GiB"
+        gpus = count(used, "GPU")
+        sentence = f"the model needs up to {need:.1f} GiB on {gpus}, {candidate.name} offers {room:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     if candidate.accelerator_count < used:
-        sentence = f"{candidate.name} has {candidate.accelerator_count} chips, the model may use {used} GPUs"
+        chips, gpus = count(candidate.accelerator_count, "chip"), count(used, "GPU")
+        sentence = f"{candidate.name} has {chips}, the model may use {gpus}"
         return Reason(Code.OTHER_GPU_COUNT, sentence)
     if (host := host_refusal(now, candidate, demand, 0.0)) is not None:
         return host

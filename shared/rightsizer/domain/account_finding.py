@@ -136,6 +136,8 @@ class EndpointTraffic:
     """Requests in service at once on average over the busiest hour."""
     memory_share: float | None
     """Highest share of the memory of an instance or of a serverless endpoint, 0..1; None where not published."""
+    seen_days: float = 0.0
+    """Hours of the window in which that memory was published, in days: it ran then, called or not."""
 
     @property
     def monthly_seconds(self) -> float:

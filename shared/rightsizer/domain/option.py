@@ -204,7 +204,7 @@ def changed_types(target: Target) -> tuple[str, ...]:
 def fleet(target: Target) -> str:
     """The fleet in words, such as ``2 × ml.g5.xlarge``, ``1 to 4 × ml.g5.xlarge by the hour`` or ``serverless``."""
     number = f"{target.minimum} to {target.maximum}" if target.metric else span_text(target.week_counts)
-    by_hour = " by the hour" if (target.hourly_counts or target.day_counts) and not target.metric else ""
+    by_hour = " by the hour" if len(set(target.week_counts)) > 1 and not target.metric else ""
     return f"{number} × {target.instance_type}{by_hour}" if target.instance_type else "serverless"
 
 

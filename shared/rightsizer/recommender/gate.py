@@ -287,7 +287,7 @@ def _hardware_reason(case: GateCase) -> Reason | None:
     if case.gpus[1] < case.gpus[0]:
         text = f"{case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model differently"
         return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
-    if is_scarce(then) and not is_scarce(case.instance_type):
+    if is_scarce(then) and then != case.instance_type:
         text = f"{then} is hard to get on demand (AWS sells its capacity ahead)"
         return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}: an instance that fails may not be replaced")
     return None

@@ -116,7 +116,7 @@ def may_apply(context: EvaluationContext, option: Option) -> bool:
 def fleet_and_kind(option: Option) -> str:
     """The fleet, and what it alone does not show: ``1 to 4 × ml.g5.xlarge (autoscaling)``."""
     plain = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT, OptionKind.SCHEDULE)
-    words = "" if option.kind in plain else f" ({option.kind.value.replace('-', ' ')})"
+    words = "" if option.kind in plain else f" ({option.kind.value.replace('-', ' ').replace('gpu', 'GPU')})"
     return f"{fleet(option.target)}{words}"
 
 

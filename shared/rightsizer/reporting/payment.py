@@ -208,6 +208,8 @@ WORTH = Decimal("0.2")
 """Share of today's cost from which the other kind is advised: it takes a deployment, and the figures are bounds."""
 MEMORY_ROOM = 1.2
 """Times the highest memory seen that a serverless endpoint must hold."""
+HOST_SEEN = 0.9
+"""Share of the window in which an instance has to have been seen before nobody is said to call it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +244,8 @@ def serverless_findings(
     """A finding for each serverless endpoint, and for real-time ones where serverless is cheaper."""
     for recommendation in weighed_endpoints(recommendations):
         traffic = inputs.traffic.get(recommendation.ref.name)
-        if traffic is not None and traffic.requests <= 0 and recommendation.kind is EndpointKind.SERVERLESS:
-            yield _uncalled(recommendation, traffic)
+        if traffic is not None and traffic.requests <= 0 and traffic.busy_s <= 0:
+            yield from _uncalled(recommendation, traffic)
         if traffic is None or traffic.requests <= 0 or traffic.busy_s <= 0:
             continue
         size = inputs.sizes.get(recommendation.ref.name)
@@ -256,17 +258,24 @@ def serverless_findings(
             yield finding
 
 
-def _uncalled(recommendation: Recommendation, seen: EndpointTraffic) -> AccountFinding:
-    return AccountFinding(
-        AccountFindingCode.SERVERLESS,
-        f"{recommendation.ref.name} is serverless and had no request in {seen.days:g} days, so it costs nothing; a"
-        " real-time endpoint would be billed although nobody calls it",
-        Decimal(0),
-        "leave it serverless; it costs nothing without requests",
-        endpoint=recommendation.ref.name,
-        owner=recommendation.owner,
-        not_checked=("provisioned concurrency, which is billed while it waits",),
-    )
+def _uncalled(recommendation: Recommendation, seen: EndpointTraffic) -> Iterator[AccountFinding]:
+    """What an endpoint costs that nobody calls: nothing where it is serverless, else its instances."""
+    name, usd = recommendation.ref.name, recommendation.usd_per_month
+    quiet = f"had no request in {seen.days:g} days"
+    if recommendation.kind is EndpointKind.SERVERLESS:
+        told = f"is serverless and {quiet}, so it costs nothing; a real-time endpoint would be billed although nobody"
+        what, saving = f"{name} {told} calls it", Decimal(0)
+        advice = "leave it serverless; it costs nothing without requests"
+        unknown = "provisioned concurrency, which is billed while it waits"
+    elif usd and seen.seen_days >= HOST_SEEN * seen.days:
+        fleet = f"{recommendation.instance_count} × {recommendation.instance_type}"
+        what, saving = f"{name} ({fleet}) {quiet} and costs USD {usd:,.2f} a month", usd
+        advice = "ask its owner, then delete it; its configuration, which is kept and costs nothing, brings it back"
+        unknown = "Savings Plans: use that they cover goes on being billed"
+    else:
+        return
+    code, owner = AccountFindingCode.SERVERLESS, recommendation.owner
+    yield AccountFinding(code, what, saving, advice, endpoint=name, owner=owner, not_checked=(unknown,))
 
 
 def _to_real_time(
