@@ -37,7 +37,7 @@ def shape(**more: Any) -> FleetShape:
 
 def found(monkeypatch: pytest.MonkeyPatch, smallest: Fleet | None, within: Fleet | None = None) -> None:
     monkeypatch.setattr(fleet_size, "find_smallest_fleet", lambda *_: smallest)
-    monkeypatch.setattr(fleet_size, "find_fleet_within_reference", lambda *_: within)
+    monkeypatch.setattr(fleet_size, "find_fleet_within_reference", lambda _, one: within if one.name == TYPE else None)
 
 
 def test_as_many_as_today_are_kept_only_where_they_may_be_and_nothing_smaller_carries(
@@ -198,8 +198,23 @@ def test_within_the_owners_fleet_the_hours_that_need_less_get_less(monkeypatch: 
     assert find_fleet_within_reference(seen, replace(hourly, hourly=False)) is None
     assert find_fleet_within_reference(context(day_and_night), hourly) is None, "as much as runs is no saving"
     for failed, none in ((2.91, False), (2.92, True)):  # three and a half on average have to be a fifth more
-        monkeypatch.setattr(fleet_size, "failed_instances", lambda *_, failed=failed: failed)
+        known = {(TYPE, 1.25, 1): failed}
+        monkeypatch.setattr(fleet_size, "failed_instances", lambda _, *on, known=known: known[on])
         assert (find_fleet_within_reference(seen, hourly) is None) is none
+
+
+def test_a_schedule_of_ours_that_is_too_small_keeps_its_hours_and_takes_none_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hours = replace(SCALED, policies=(), scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},))
+    seen = context((2.6, None, *(0.4,) * 22), scaling=(hours,), is_strained=True)
+    assert fleet_size._least_by_hour(seen, shape(hourly=True)) == (3, *(1,) * 23)
+    assert fleet_size._least_by_hour(seen, shape()) == (1,) * 24
+    assert fleet_size._least_by_hour(replace(seen, is_strained=False), shape(hourly=True)) == (1,) * 24
+    monkeypatch.setattr(fleet_size, "concurrency_by_hour", lambda *_: [[3]] + [[1]] * 23)
+    serve(monkeypatch, lambda one: late(0 if len(set(one.counts)) == 1 or one.load == 1.0 else 500))
+    assert find_smallest_fleet(seen, shape(hourly=True)) is None, "one count for all hours takes the place of none"
+    assert find_smallest_fleet(seen, shape()) is not None
 
 
 # what the replay is asked

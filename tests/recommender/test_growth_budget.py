@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.domain.endpoint import MAY_GROW_TAG, Mode
 from rightsizer.domain.history import PastEnd
-from rightsizer.domain.option import Option, OptionKind, Risk, Target
+from rightsizer.domain.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender import growth
@@ -96,6 +96,22 @@ def test_four_ways_are_shown_each_with_what_it_adds(monkeypatch: pytest.MonkeyPa
     assert growth.recommend_growth(samples.recommendation(), seen, more(2)) is not None
     monkeypatch.setattr(growth, "growth_need", lambda _: None)
     assert growth.recommend_growth(samples.recommendation(), seen, None) is None
+
+
+def test_what_was_ruled_out_before_stays_but_for_what_growth_looked_at_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = Reason(Code.TOO_BUSY, "too busy")
+    before = (
+        Excluded(TYPE, why),
+        Excluded(TYPE, why, OptionKind.SCHEDULE),
+        Excluded("ml.a", why),
+        Excluded("ml.b", why),
+    )
+    anew = Excluded("ml.a", Reason(Code.TOO_SLOW, "too slow"))
+    monkeypatch.setattr(growth, "growth_need", lambda _: need())
+    monkeypatch.setattr(growth, "growth_offers", lambda *_: iter((GrowthOffer(more(), is_guess=False), anew)))
+    shown = growth.recommend_growth(samples.recommendation(excluded=before), context(), None)
+    assert shown is not None
+    assert shown.excluded == (before[1], before[3], anew)
 
 
 def test_where_no_way_is_left_a_person_reads_the_need(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +226,8 @@ def test_a_minimum_above_the_owners_is_paid_at_every_hour() -> None:
     adds = f"{2 * Decimal('1.408') * 730:.2f}"
     assert growth.minimum_beyond_owner((), option, {}) is None
     assert growth.minimum_beyond_owner(owners, replace(option, target=Target(TYPE, 4, minimum=2)), {}) is None
-    assert growth.minimum_beyond_owner(owners, replace(option, target=Target(TYPE, 4)), {}) is None
+    asleep = (replace(owners[0], from_minimum=0),)
+    assert growth.minimum_beyond_owner(asleep, replace(option, target=Target(TYPE, 4)), {}) is None
     assert growth.minimum_beyond_owner(owners, option, {MAY_GROW_TAG: adds}) is None
     why = growth.minimum_beyond_owner(owners, option, {MAY_GROW_TAG: "5"})
     assert why is not None
@@ -236,7 +253,18 @@ def test_an_owners_fleet_without_a_price_costs_nothing_that_is_known() -> None:
 def test_no_cooldown_holds_growth_back_and_what_went_back_for_how_it_served_does(
     changes: dict[str, Any], calm: bool
 ) -> None:
-    past = replace(plain.past(OTHER, days_ago=0.1, from_type=OTHER, counts=(1, 1)), **changes)
+    past = replace(plain.past(OTHER, days_ago=0.01, from_type=OTHER, counts=(1, 1)), **changes)
     past = replace(past, from_type=TYPE, from_count=4, to_count=5) if changes else past
     asked = growth._gate_as_if_it_saved(tagged(context(past=(past,))), more())
     assert (asked is None) is calm
+
+
+def test_a_model_that_would_be_split_over_fewer_gpus_is_asked_about() -> None:
+    eight = kit.catalogue({"ml.g6.48xlarge": (192, 768, 8, "16.69")}).types["ml.g6.48xlarge"]
+    seen = tagged(replace(context(), runs=eight, reference=eight))
+    asked = growth._gate_as_if_it_saved(seen, more(target=Target(OTHER, 5)))
+    assert asked is not None
+    assert "1 in place of 8 GPUs" in asked.sentence
+    assert growth._gate_as_if_it_saved(seen, more(target=Target("ml.g6.48xlarge", 5))) is None, (
+        "it is not in the catalogue"
+    )
