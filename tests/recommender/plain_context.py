@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -108,3 +109,13 @@ def fleet(count: int = 2, maximum: int = 0, load: float = 1.0, **more: Any) -> F
 def ours(**more: Any) -> PastChange:
     """A change of ours that left two of four instances."""
     return plain.past(TYPE, from_type=TYPE, counts=(4, 2), days_ago=3, **more)
+
+
+def stub(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, answer: Callable[..., Any]) -> None:
+    """Have a rule of the module answer so, where it is told everything that it is to judge by."""
+
+    def play(*given: Any) -> Any:
+        assert None not in given, f"{name} was not told something"
+        return answer(*given)
+
+    monkeypatch.setattr(module, name, play)

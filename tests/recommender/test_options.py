@@ -17,7 +17,7 @@ from rightsizer.recommender.options import Options, options_for, stand_ins
 from rightsizer.recommender.shadow_test import ShadowTestCandidate
 from rightsizer.recommender.slowdown import Ratio
 from tests.recommender import kit, plain
-from tests.recommender.plain_context import OTHER, TYPE, context
+from tests.recommender.plain_context import OTHER, TYPE, context, stub
 
 SIZE, SMALL = "ml.g6.2xlarge", "ml.g4dn.xlarge"
 BUSY = Reason(Code.TOO_BUSY, "too busy")
@@ -61,10 +61,10 @@ def given(
         sized.append(one.hardware.name)
         return size(one)
 
-    monkeypatch.setattr(options, "check_candidates", lambda _: (candidates, []))
-    monkeypatch.setattr(options, "size_and_price", size_one)
-    monkeypatch.setattr(options, "_assume_faster", lambda _, one: hopeful(one))
-    monkeypatch.setattr(options, "_find_test_candidates", lambda *_: [])
+    stub(monkeypatch, options, "check_candidates", lambda _: (candidates, []))
+    stub(monkeypatch, options, "size_and_price", size_one)
+    stub(monkeypatch, options, "_assume_faster", lambda _, one: hopeful(one))
+    stub(monkeypatch, options, "_find_test_candidates", lambda *_: [])
     return sized
 
 
@@ -84,7 +84,7 @@ def test_a_type_that_cannot_be_cheaper_than_the_best_is_not_computed(monkeypatch
     sized.clear()
     options_for(short)
     assert sized == [SMALL, SIZE, OTHER], "what has no capacity says nothing about what is worth a look"
-    monkeypatch.setattr(options, "check_candidates", lambda _: ([candidate(SMALL, 5000.0)], []))
+    stub(monkeypatch, options, "check_candidates", lambda _: ([candidate(SMALL, 5000.0)], []))
     assert options_for(context()).sure == (), "nothing above today's cost is of interest"
 
 

@@ -18,7 +18,7 @@ from rightsizer.recommender.candidates import CandidateType
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.slowdown import Ratio
 from tests.recommender import plain
-from tests.recommender.plain_context import HOURS, OTHER, SCALED, TYPE, context, fleet, ours
+from tests.recommender.plain_context import HOURS, OTHER, SCALED, TYPE, context, fleet, ours, stub
 from tests.recommender.test_options import SMALL, candidate
 from tests.recommender.test_options_tests import allowing
 
@@ -39,9 +39,9 @@ def sized(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         saving, target = asked.get("saving", Decimal(10)), Target(one.hardware.name, max(made.counts))
         return plain.option(target=target, saving_usd_per_month=saving, usd_per_month=Decimal("1234.5"))
 
-    monkeypatch.setattr(options, "find_fleet", find)
-    monkeypatch.setattr(options, "carries_like_reference", lambda *_: asked["single"])
-    monkeypatch.setattr(options, "find_weekly_counts", lambda *_: ())
+    stub(monkeypatch, options, "find_fleet", find)
+    stub(monkeypatch, options, "carries_like_reference", lambda *_: asked["single"])
+    stub(monkeypatch, options, "find_weekly_counts", lambda *_: ())
     monkeypatch.setattr(options, "with_tracking", lambda _, __, made, rerouted: asked.update(rerouted=rerouted) or made)
     monkeypatch.setattr(options, "price_fleet", price)
     return asked
@@ -135,11 +135,19 @@ def test_two_of_a_type_that_costs_half_as_much_are_no_search_worth(sized: dict[s
 
 def test_classes_of_days_take_the_place_of_one_day(sized: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     days = (DayCounts((0, 1, 2, 3, 4), (2,) * 24), DayCounts((5, 6), (1,) * 24))
-    monkeypatch.setattr(options, "find_weekly_counts", lambda *_: days)
+    stub(monkeypatch, options, "find_weekly_counts", lambda *_: days)
     options._size_fleet(allowing(), candidate())
     assert sized["priced"][-1][0].day_counts == days
     sized["fleet"] = None
     assert isinstance(options._size_fleet(allowing(), candidate()), Reason)
+
+
+def test_one_instance_at_most_is_said_as_one(sized: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    stub(monkeypatch, options, "largest_count", lambda *_: 1)
+    sized["fleet"] = None
+    found = options._size_fleet(allowing(), candidate())
+    assert isinstance(found, Reason)
+    assert "even with 1 instance, were it" in found.sentence
 
 
 def test_no_fleet_is_too_busy_and_one_that_costs_as_much_saves_nothing(sized: dict[str, Any]) -> None:
@@ -206,9 +214,9 @@ def like_owners(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         asked["first"] = first
         return replace(first, counts=(asked["minimum"],) * 24) if asked["minimum"] else None
 
-    monkeypatch.setattr(options, "minimum_like_owners", minimum)
-    monkeypatch.setattr(options, "mean_instances", lambda _, made: asked["means"].get(min(made.counts), 4.0))
-    monkeypatch.setattr(options, "may_scale_in", lambda _: asked.get("scales_in", True))
+    stub(monkeypatch, options, "minimum_like_owners", minimum)
+    stub(monkeypatch, options, "mean_instances", lambda _, made: asked["means"].get(min(made.counts), 4.0))
+    stub(monkeypatch, options, "may_scale_in", lambda _: asked.get("scales_in", True))
     return asked
 
 

@@ -17,7 +17,7 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.options import size_and_price
 from rightsizer.recommender.slowdown import Ratio, chance_within
 from tests.recommender import plain
-from tests.recommender.plain_context import HOURS, SCALED, TYPE, context
+from tests.recommender.plain_context import HOURS, SCALED, TYPE, context, stub
 from tests.recommender.test_options import BUSY, SMALL, TYPES, candidate, priced, shadow, unsure
 
 # what a test could make sure of
@@ -27,8 +27,11 @@ def test_the_four_most_promising_cheaper_types_are_sized_as_if_their_test_passed
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(
-        options, "_assume_test_passes", lambda _, one: asked.append(one.hardware.name) or shadow(one.hardware.name)
+    stub(
+        monkeypatch,
+        options,
+        "_assume_test_passes",
+        lambda _, one: asked.append(one.hardware.name) or shadow(one.hardware.name),
     )
     seen = context(policy={"minimum_saving_share": 0.1})
     names = ["ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g5.xlarge", "ml.g5.2xlarge", "ml.g6e.xlarge"]
@@ -39,10 +42,11 @@ def test_the_four_most_promising_cheaper_types_are_sized_as_if_their_test_passed
     found = options._find_test_candidates(seen, [*wanted, *others], 1000.0)
     assert asked == [names[4], names[0], names[1], names[2]], "the saving by its chance decides"
     assert [one.option.target.instance_type for one in found] == asked
-    asked.clear()
-    options._find_test_candidates(seen, [unsure("ml.g5.12xlarge", 899.9)], 1000.0)
-    assert asked == ["ml.g5.12xlarge"]
-    monkeypatch.setattr(options, "_assume_test_passes", lambda *_: None)
+    for usd, names in ((900.0, []), (899.9, ["ml.g5.12xlarge"])):
+        asked.clear()
+        options._find_test_candidates(seen, [unsure("ml.g5.12xlarge", usd)], 1000.0)
+        assert asked == names
+    stub(monkeypatch, options, "_assume_test_passes", lambda *_: None)
     assert options._find_test_candidates(seen, wanted, 1000.0) == []
 
 
@@ -56,8 +60,8 @@ def seeing(
         asked.append(one)
         return priced(one.hardware.name, 100.0) if carried(one) else BUSY
 
-    monkeypatch.setattr(options, "size_and_price", size)
-    monkeypatch.setattr(options, "has_gpu_room", lambda *_: room)
+    stub(monkeypatch, options, "size_and_price", size)
+    stub(monkeypatch, options, "has_gpu_room", lambda *_: room)
     return asked
 
 
@@ -170,7 +174,7 @@ def test_the_busiest_hour_of_any_day_has_the_most_cards() -> None:
 
 def test_a_test_costs_beside_todays_fleet_and_tells_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     paid: list[float] = []
-    monkeypatch.setattr(options, "cost_of_test", lambda _, usd, __: paid.append(usd) or 12.5)
+    stub(monkeypatch, options, "cost_of_test", lambda _, usd, __: paid.append(usd) or 12.5)
     seen = allowing()
     made = options.test_candidate(seen, unsure(fit=0.8), plain.option(risk=Risk.LOW), 0.5)
     assert (made.chance, made.cost, made.share_of_wanted_requests) == (0.4, 12.5, 0.7)
@@ -223,8 +227,8 @@ def test_the_type_that_runs_is_sized_again_as_it_is_routed_where_a_better_routin
     def size(found: EvaluationContext, _: CandidateType) -> Option | Reason:
         return BUSY if found.may_change(OptionKind.ROUTING) else priced(TYPE, 100.0)
 
-    monkeypatch.setattr(options, "_size_fleet", size)
-    monkeypatch.setattr(options, "check_fleet", lambda _, __, option: option)
+    stub(monkeypatch, options, "_size_fleet", size)
+    stub(monkeypatch, options, "check_fleet", lambda _, __, option: option)
     own = candidate(TYPE)
     assert isinstance(size_and_price(routed, own), Option)
     assert size_and_price(routed, candidate(SMALL)) == BUSY
@@ -248,7 +252,7 @@ def test_the_quota_holds_for_the_fleet_that_starts_beside_the_old_one(
 
 def test_a_smaller_kv_cache_holds_the_requests_that_fewer_instances_share(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(options, "pool_refusal", lambda *given: asked.append(given) or BUSY)
+    stub(monkeypatch, options, "pool_refusal", lambda *given: asked.append(given) or BUSY)
     one = candidate(ratio=Ratio(1.2, 1.5), started=False)
     assert options._pool_reason(context(HOURS), candidate(), priced(SMALL, 1.0)) is None, "it has started there"
     for seen, target, factor in (
@@ -267,11 +271,14 @@ def test_a_fleet_is_checked_for_what_is_registered_the_quota_and_the_cache_befor
 ) -> None:
     reasons: dict[str, Reason | None] = {"registered_reason": None, "_quota_reason": None, "_pool_reason": None}
     for name in reasons:
-        monkeypatch.setattr(options, name, lambda *_, name=name: reasons[name])
-    monkeypatch.setattr(
-        options, "with_late_share", lambda _, option, hardware, slower: replace(option, notes=(f"{slower:g}",))
+        stub(monkeypatch, options, name, lambda _, __, *more, name=name: reasons[name])
+    stub(
+        monkeypatch,
+        options,
+        "with_late_share",
+        lambda _, option, hardware, slower: replace(option, notes=(f"{slower:g}",)),
     )
-    monkeypatch.setattr(options, "replayed_p95_s", lambda _, option, hardware: 2.5 if option.notes else 0.0)
+    stub(monkeypatch, options, "replayed_p95_s", lambda _, option, hardware: 2.5 if option.notes else 0.0)
     seen = allowing()
     found = options.check_fleet(seen, candidate(ratio=Ratio(1.2, 1.5)), priced(SMALL, 1.0))
     assert isinstance(found, Option)
@@ -279,3 +286,12 @@ def test_a_fleet_is_checked_for_what_is_registered_the_quota_and_the_cache_befor
     for name in reversed(reasons):
         reasons[name] = Reason(Code.TOO_BUSY, name)
         assert options.check_fleet(seen, candidate(), priced(SMALL, 1.0)) == reasons[name]
+
+
+def test_the_chance_of_a_quick_card_counts_what_the_account_saw() -> None:
+    seen = allowing()
+    vars(seen)["outcomes"] = (0.5,) * 30 + (0.9,) * 30
+    one = unsure()
+    ratio, chance = options._ratio_and_chance(seen, one, 0.8)
+    assert ratio == pytest.approx(1.2 - 0.2 * 1.2)
+    assert chance == 0.5, "half of the moves were within 0.64 of the datasheet"
