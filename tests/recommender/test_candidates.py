@@ -117,6 +117,13 @@ def test_a_guessed_type_that_may_be_too_slow_has_a_chance_by_its_datasheet(told:
     assert checked(looser).fast > found.fast
 
 
+def test_the_chance_of_a_guessed_type_counts_what_the_account_saw(told: Any) -> None:
+    told(bound=2.5, mid=1.2)
+    seen = loaded()
+    vars(seen)["outcomes"] = (0.5,) * 15 + (1.5,) * 45
+    assert checked(seen).fast == 0.25, "a quarter of the moves were within what is allowed"
+
+
 def test_a_measured_type_that_is_too_slow_is_ruled_out_with_what_is_allowed(told: Any) -> None:
     told(bound=2.5, mid=2.25, source=SlowdownSource.TESTED)
     why = refusal(loaded())

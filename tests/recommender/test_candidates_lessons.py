@@ -110,7 +110,9 @@ def test_another_type_of_this_endpoint_narrows_the_bound_of_a_guess() -> None:
     assert candidates._slowdown(seen, Lesson(other_q=5.0), hardware()) == plain_speed
     learnt = context()
     vars(learnt)["outcomes"] = (0.5,) * 60
-    assert candidates._slowdown(learnt, Lesson(), hardware()).source is SlowdownSource.LEARNT
+    told = candidates._slowdown(learnt, Lesson(), hardware())
+    assert told.source is SlowdownSource.LEARNT
+    assert told.mid < plain_speed.mid, "the account's own middle counts"
 
 
 def test_the_latency_ratio_is_known_of_types_with_an_accelerator() -> None:
@@ -171,3 +173,18 @@ def test_an_unknown_need_fits_by_the_share_of_the_card_that_is_left() -> None:
 def test_what_started_there_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "_lesson", lambda *_: Lesson(started=True))
     assert fit_chance(loaded(MemoryNeed(MemoryClass.UNKNOWN, None, 14.0, 14.0, 1.0)), hardware()) == 1.0
+
+
+def test_a_latency_that_was_measured_there_goes_before_what_datasheets_say() -> None:
+    _, _, ratio = candidates._slowdowns(context(), Lesson(latency_ratio=1.3), hardware())
+    assert ratio.mid == 1.3
+
+
+def test_cards_are_compared_by_their_datasheets_and_a_type_without_one_by_nothing() -> None:
+    seen, small = context(), hardware()
+    cpu = replace(small, accelerator=None)
+    assert small.accelerator is not None
+    assert seen.reference.accelerator is not None
+    assert candidates._phi(seen, small) == seen.reference.accelerator.phi(small.accelerator) > 1
+    assert candidates._phi(seen, cpu) == candidates._phi(replace(seen, reference=cpu), small) == 1.0
+    assert fit_chance(seen, cpu) == fit_chance(replace(seen, reference=cpu), small) == 0.0
