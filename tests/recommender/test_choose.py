@@ -15,10 +15,11 @@ from rightsizer.recommender.choose import choose_option, choose_shadow_test, lat
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.finding import LatencyDegradation
 from rightsizer.recommender.options import Options
+from rightsizer.recommender.scale_to_zero import Silence, SilentFleet
 from rightsizer.recommender.shadow_test import ShadowTestCandidate
 from tests import samples
 from tests.recommender import plain
-from tests.recommender.plain_context import OTHER, TYPE, context, running
+from tests.recommender.plain_context import OTHER, TYPE, context, running, stub
 
 WHY = Reason(Code.UNDER_PROVISIONED, "because")
 LATER = Reason(Code.NEEDS_APPROVAL, "needs your approval")
@@ -49,6 +50,8 @@ class Script(dict[str, Any]):
         self.asked: dict[str, list[tuple[Any, ...]]] = {}
 
     def play(self, name: str, *given: Any) -> Any:
+        told = any(isinstance(one, EvaluationContext | SilentFleet) for one in given)
+        assert told, f"{name} was not told the context"
         self.asked.setdefault(name, []).append(given)
         return self[name](*given) if callable(self[name]) else self[name]
 
@@ -59,12 +62,13 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     made = Script()
     made.update(
         find_degradation=None, fleet_while_silent=None, has_load_jumped=False, can_still_carry=True, extra_margin=0.0,
-        late_budget_used=None, options_for=options(option()), recommend_higher_minimum=None, recommend_growth=None,
+        late_budget_used=None, options_for=options(option()), recommend_growth=None,
+        recommend_higher_minimum=lambda _, __, ___: None,
         choose_shadow_test=None, growth_need=None, _ask_within_objective=None, ask_about_test=None,
         in_order=lambda _, sure: tuple(sure), with_open_question=lambda _, __, sure: sure,
         put_allowed_first=lambda _, sure: tuple(reversed(sure)), offer_test=lambda found, _: found,
         recommend_previous_configuration=lambda base, _, why: replace(base, reason=why, gate=Gate.APPLY),
-        _recommend_test=lambda base, *_: replace(base, gate=Gate.TEST),
+        _recommend_test=lambda base, _, __, ___, ____: replace(base, gate=Gate.TEST),
         _apply_gate=lambda base, _, sure, __: replace(base, options=sure, gate=Gate.PROPOSE),
         _while_silent=lambda base, _: replace(base, reason=SMALL),
         replay_option=None,
@@ -103,7 +107,7 @@ def test_harm_brings_the_last_configuration_back_where_it_is_severe_or_of_anothe
 
 
 def test_silence_is_looked_at_where_nothing_harms(script: Script) -> None:
-    script["fleet_while_silent"] = object()
+    script["fleet_while_silent"] = SilentFleet(context(), Silence(9.0, 1.0), SMALL)
     assert chosen().reason == SMALL
     script["find_degradation"] = LatencyDegradation(WHY, is_severe=True)
     assert chosen().reason == WHY
@@ -260,7 +264,7 @@ def test_the_finding_beside_no_change_is_waste_where_a_test_would_be_worth_it() 
 def test_a_test_is_recommended_with_what_it_would_save_and_the_sure_options_behind_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choose, "replay_option", lambda *_: None)
+    stub(monkeypatch, choose, "replay_option", lambda *_: None)
     found = choose._recommend_test(BASE, trial(), LATER, (option(TYPE),), context())
     assert (found.finding, found.gate, found.gate_reason) == (Finding.OVER_PROVISIONED, Gate.TEST, LATER)
     assert found.reason == Reason(
@@ -276,10 +280,10 @@ def test_a_test_is_recommended_with_what_it_would_save_and_the_sure_options_behi
 def gated(
     monkeypatch: pytest.MonkeyPatch, gate: Gate, why: Reason, seen: EvaluationContext, *sure: Option, **more: Any
 ) -> Recommendation:
-    monkeypatch.setattr(choose, "gate_of", lambda *_: (gate, why))
-    monkeypatch.setattr(choose, "replay_option", lambda *_: None)
-    monkeypatch.setattr(choose, "_mark_stand_ins", lambda _, all_of, __: [replace(o, by_itself=True) for o in all_of])
-    monkeypatch.setattr(choose, "_grow_our_fleet", lambda base, *_: replace(base, fingerprint="grown"))
+    stub(monkeypatch, choose, "gate_of", lambda *_: (gate, why))
+    stub(monkeypatch, choose, "replay_option", lambda *_: None)
+    stub(monkeypatch, choose, "_mark_stand_ins", lambda _, all_of, __: [replace(o, by_itself=True) for o in all_of])
+    stub(monkeypatch, choose, "_grow_our_fleet", lambda base, *_: replace(base, fingerprint="grown"))
     return choose._apply_gate(BASE, seen, sure, options(*sure, **more))
 
 
@@ -299,8 +303,9 @@ def test_a_cheaper_fleet_is_said_with_both_costs(monkeypatch: pytest.MonkeyPatch
 def test_a_saving_that_is_too_small_is_the_reason_and_no_waste(monkeypatch: pytest.MonkeyPatch) -> None:
     found = gated(monkeypatch, Gate.SILENT, SMALL, context(), option())
     assert (found.finding, found.reason, found.gate_reason) == (Finding.OPTIMIZED, SMALL, SMALL)
-    promising = gated(monkeypatch, Gate.SILENT, SMALL, context(), option(saving=10.0), unsure=(trial(),))
-    assert promising.finding is Finding.OVER_PROVISIONED
+    for saving, finding in ((10.0, Finding.OVER_PROVISIONED), (499.0, Finding.OPTIMIZED)):
+        promising = gated(monkeypatch, Gate.SILENT, SMALL, context(), option(saving=saving), unsure=(trial(),))
+        assert promising.finding is finding
 
 
 @pytest.mark.parametrize(
@@ -349,9 +354,9 @@ def test_what_is_offered_to_stand_in_is_not_ruled_out_as_dearer() -> None:
 
 def test_options_behind_the_chosen_one_are_marked_where_they_may_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = {OTHER, "ml.spare", "ml.last"}
-    monkeypatch.setattr(choose, "may_apply", lambda _, o: o.target.instance_type in allowed)
+    stub(monkeypatch, choose, "may_apply", lambda _, o: o.target.instance_type in allowed)
     spares = [option("ml.no"), option("ml.spare"), option("ml.last")]
-    monkeypatch.setattr(choose, "stand_ins", lambda *_: iter(spares))
+    stub(monkeypatch, choose, "stand_ins", lambda *_: iter(spares))
 
     def marked(*sure: Option) -> list[tuple[str, bool]]:
         found = choose._mark_stand_ins(context(), sure, options(*sure))
@@ -377,20 +382,20 @@ def test_the_unused_gpus_are_said_of_the_type_that_they_were_counted_on() -> Non
 
 def test_a_recommendation_is_replayed_with_its_option(monkeypatch: pytest.MonkeyPatch) -> None:
     replay = samples.recommendation().replay
-    monkeypatch.setattr(choose, "replay_option", lambda _, o: replay if o == option() else None)
+    stub(monkeypatch, choose, "replay_option", lambda _, o: replay if o == option() else None)
     assert choose._with_replay(BASE, context()) is BASE
     assert choose._with_replay(replace(BASE, options=(option(), option(TYPE))), context()).replay == replay
 
 
 def test_the_question_about_late_requests_is_never_done_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = replace(context(), within_objective=True)
-    monkeypatch.setattr(choose, "within_objective", lambda _: wide)
-    monkeypatch.setattr(choose, "options_for", lambda _: options(option(), option(TYPE)))
-    monkeypatch.setattr(choose, "within_p95", lambda _, o: o if o.target.instance_type == OTHER else None)
-    monkeypatch.setattr(choose, "with_open_question", lambda _, __, sure: sure)
+    stub(monkeypatch, choose, "within_objective", lambda _: wide)
+    stub(monkeypatch, choose, "options_for", lambda _: options(option(), option(TYPE)))
+    stub(monkeypatch, choose, "within_p95", lambda _, o: o if o.target.instance_type == OTHER else None)
+    stub(monkeypatch, choose, "with_open_question", lambda _, __, sure: sure)
     gate = [Gate.APPLY, LATER]
-    monkeypatch.setattr(
-        choose, "_apply_gate",
+    stub(
+        monkeypatch, choose, "_apply_gate",
         lambda base, seen, sure, __: replace(
             base, options=tuple(replace(o, by_itself=True) for o in sure), gate=gate[0], gate_reason=gate[1],
             notes=() if seen is wide else (LATER,),
@@ -408,7 +413,7 @@ def test_the_question_about_late_requests_is_never_done_by_itself(monkeypatch: p
     assert choose._ask_within_objective(BASE, context()) is None
     gate[:] = [Gate.PROPOSE, LATER]
     assert choose._ask_within_objective(BASE, context(is_strained=True)) is None
-    monkeypatch.setattr(choose, "within_p95", lambda *_: None)
+    stub(monkeypatch, choose, "within_p95", lambda *_: None)
     assert choose._ask_within_objective(BASE, context()) is None
-    monkeypatch.setattr(choose, "within_objective", lambda _: None)
+    stub(monkeypatch, choose, "within_objective", lambda _: None)
     assert choose._ask_within_objective(BASE, context()) is None

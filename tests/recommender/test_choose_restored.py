@@ -24,7 +24,7 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.pricing import monthly_cost
 from rightsizer.recommender.scale_to_zero import Silence, SilentFleet
 from tests.recommender import kit, plain
-from tests.recommender.plain_context import HOURS, OTHER, SCALED, TYPE, context, ours, running, serve
+from tests.recommender.plain_context import HOURS, OTHER, SCALED, TYPE, context, ours, running, serve, stub
 from tests.recommender.test_choose import BASE, LATER, SMALL, WHY, option, options, trial
 
 
@@ -55,8 +55,19 @@ def test_the_fleet_before_comes_back_at_its_cost() -> None:
     assert (back.usd_per_month, back.saving_usd_per_month) == (usd(2), usd(1) - usd(2))
     assert back.switch_usd == 0, "counts of the same type start no second fleet"
     assert back.confidence == context().demand.confidence
+    assert back.price == kit.prices().find(TYPE)
     asked = recommend_previous_configuration(BASE, in_mode(context(past=(ours(),)), Mode.PROPOSE), WHY)
     assert (asked.gate, asked.gate_reason) == (Gate.PROPOSE, WHY)
+
+
+def test_what_a_plan_keeps_of_the_saving_is_kept_of_what_comes_back_too() -> None:
+    seen = running(context((1.0,) * 24, past=(ours(),), instances=4.0), TYPE)
+    plan = kit.prices(commitment=Commitment(Decimal("4.0"), known=True))
+    (back,) = recommend_previous_configuration(
+        BASE, replace(seen, inputs=replace(seen.inputs, prices=plan)), WHY
+    ).options
+    (free,) = recommend_previous_configuration(BASE, seen, WHY).options
+    assert back.saving_usd_per_month < free.saving_usd_per_month
 
 
 def test_another_type_comes_back_beside_the_one_that_runs() -> None:
@@ -190,10 +201,10 @@ def silent(answer: Option | Reason) -> SilentFleet:
 
 
 def test_while_nobody_calls_fewer_instances_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "replay_option", lambda *_: None)
-    monkeypatch.setattr(choose, "put_allowed_first", lambda _, sure: tuple(sure))
+    stub(monkeypatch, choose, "replay_option", lambda *_: None)
+    stub(monkeypatch, choose, "put_allowed_first", lambda _, sure: tuple(sure))
     verdict = [Gate.APPLY, LATER]
-    monkeypatch.setattr(choose, "gate_of", lambda *_: tuple(verdict))
+    stub(monkeypatch, choose, "gate_of", lambda *_: tuple(verdict))
     found = choose._while_silent(BASE, silent(larger(1)))
     assert (found.finding, found.gate, found.gate_reason) == (Finding.OVER_PROVISIONED, Gate.APPLY, LATER)
     assert found.reason == Reason(
@@ -216,13 +227,13 @@ def test_an_option_is_replayed_at_the_speed_that_it_promises(monkeypatch: pytest
     asked = serve(monkeypatch, lambda _: ReplayResult(2000, 30, 1.5, p95_s=1.0))
     seen = context()
     seen = replace(seen, demand=replace(seen.demand, memory=plain.NEED))
+    vars(seen)["service_times"] = ((1.0, 0.75), (3.0, 0.25))
     faster = option(TYPE, target=Target(TYPE, 2), promise=Promise(0.5, 1.0, latency_ratio=0.5))
     found = replay_option(seen, faster)
     assert found is not None
     assert asked[0].slower == 0.5
     assert (found.requests_over_objective, found.worst_p95_s, found.memory_margin_gib) == (30, 1.5, 22.0 - 10.0)
-    service = sum(value * share for value, share in seen.service_times) * 0.5
-    assert found.hourly_load[0] == pytest.approx(240 * service / 3600 / 2, abs=1e-4)
+    assert found.hourly_load[0] == pytest.approx(240 * 1.5 * 0.5 / 3600 / 2, abs=1e-4)
     unknown = replace(seen, demand=replace(seen.demand, memory=replace(plain.NEED, need_gib=None)))
     blind = replay_option(unknown, faster)
     assert blind is not None
@@ -254,6 +265,7 @@ def test_what_a_savings_plan_pays_for_is_already_right() -> None:
     assert said.sentence.startswith("already right: a Savings Plan pays for all that it costs")
     assert said.sentence.endswith("; until the plan ends less would save nothing")
     assert choose._keep_reason(options(), replace(paid, instances=0.0)).code is Code.ALREADY_RIGHT
+    assert choose._keep_reason(options(), replace(paid, instances=0.001)).code is Code.COMMITTED
 
 
 @pytest.mark.parametrize(
