@@ -108,7 +108,7 @@ def fleet(count: int = 2, maximum: int = 0, load: float = 1.0, **more: Any) -> F
 
 def ours(**more: Any) -> PastChange:
     """A change of ours that left two of four instances."""
-    return plain.past(TYPE, from_type=TYPE, counts=(4, 2), days_ago=3, **more)
+    return replace(plain.past(TYPE, from_type=TYPE, counts=(4, 2), days_ago=3), **more)
 
 
 def stub(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, answer: Callable[..., Any]) -> None:
