@@ -47,8 +47,8 @@ only_mutate = {only}
 also_copy = {copied}
 pytest_add_cli_args_test_selection = {tests}
 pytest_add_cli_args = ["-p", "no:cacheprovider"]
-timeout_multiplier = 4.0
-timeout_constant = 3.0
+timeout_multiplier = 1.0
+timeout_constant = 2.0
 use_git_change_detection = false
 
 [tool.pytest.ini_options]
