@@ -56,7 +56,7 @@ def _steady() -> EvaluationContext:
 
 
 def context(
-    counts: Sequence[float] = (4.0,) * 24,
+    counts: Sequence[float | None] = (4.0,) * 24,
     scaling: Sequence[ScalableTarget] = (),
     past: Sequence[PastChange] = (),
     policy: Mapping[str, Any] | None = None,
@@ -119,3 +119,9 @@ def stub(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, answer:
         return answer(*given)
 
     monkeypatch.setattr(module, name, play)
+
+
+def noted[V, A](seen: list[V], value: V, answer: A) -> A:
+    """The answer of a stub that notes what it was asked."""
+    seen.append(value)
+    return answer

@@ -75,7 +75,7 @@ def test_few_requests_behind_an_objective_may_have_some_late_a_week() -> None:
     seen = context()
     few = replace(seen, days=[replace(one, requests=(0.1,) * 288) for one in seen.days])
     calls = 7 * 288 * 0.1
-    assert few.busy_requests == (pytest.approx(calls), 7)
+    assert few.busy_requests == pytest.approx((calls, 7))
     policy = seen.policy
     assert few.allowed_late_share(0.002) == pytest.approx(policy.late_allowed(0.002, True, 0.0, calls, 7))
     assert few.allowed_late_share(0.002) > 0.002

@@ -17,7 +17,7 @@ from rightsizer.recommender.growth_fleets import (
     todays_count,
 )
 from tests.recommender import plain
-from tests.recommender.plain_context import OTHER, SCALED, context, ours, stub
+from tests.recommender.plain_context import OTHER, SCALED, context, noted, ours, stub
 
 LARGER = "ml.g6e.xlarge"
 WHY = Reason(Code.UNDER_PROVISIONED, "it is short")
@@ -74,6 +74,7 @@ def test_what_runs_is_its_owners_where_no_change_of_ours_left_fewer(
     seen = context(past=(ours(),) if past else (), instances=instances, **more)
     assert growth_fleets._is_owners_fleet(seen) is owners
     other = seen.inputs.catalogue.find(OTHER)
+    assert other is not None
     assert not growth_fleets._is_owners_fleet(replace(seen, runs=other))
 
 
@@ -83,10 +84,10 @@ def test_late_requests_are_those_on_the_fleet_that_runs_now(monkeypatch: pytest.
         monkeypatch,
         growth_fleets,
         "latency_of",
-        lambda days: asked.append(list(days)) or (plain.LATENCY if days else None),
+        lambda days: noted(asked, list(days), (plain.LATENCY if days else None)),
     )
     counted: list[Any] = []
-    stub(monkeypatch, growth_fleets, "too_late_reason", lambda *given: counted.append(given) or WHY)
+    stub(monkeypatch, growth_fleets, "too_late_reason", lambda *given: noted(counted, given, WHY))
     seen = context()
     runs: tuple[tuple[float | None, ...], ...] = (
         (3.5, *(4.0,) * 23),
@@ -110,7 +111,7 @@ def test_failures_and_refusals_for_want_of_capacity_are_a_need(monkeypatch: pyte
     assert growth_fleets._failing_reason(demanding(seen, error_share=0.5, gpu_peak=0.99)) is not None
     assert growth_fleets._failing_reason(seen) is None
     counted: list[Any] = []
-    stub(monkeypatch, growth_fleets, "busy_and_refusing_reason", lambda *given: counted.append(given) or WHY)
+    stub(monkeypatch, growth_fleets, "busy_and_refusing_reason", lambda *given: noted(counted, given, WHY))
     assert growth_fleets._failing_reason(seen) == WHY
     assert counted[-1] == (seen.demand, seen.demand.latency, seen.objective, seen.policy, 2.0)
     assert growth_fleets._failing_reason(demanding(seen, latency=None)) is None

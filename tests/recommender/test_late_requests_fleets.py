@@ -26,7 +26,7 @@ from rightsizer.recommender.late_requests import (
     unevenness,
 )
 from tests.recommender import kit, plain
-from tests.recommender.plain_context import OTHER, SCALED, TYPE, context, day, ours, running, stub
+from tests.recommender.plain_context import OTHER, SCALED, TYPE, context, day, noted, ours, running, stub
 
 WEEKEND = DayCounts((5, 6), (1,) * 12 + (3,) * 12)
 WEEKDAYS = DayCounts((0, 1, 2, 3, 4), (2,) * 24)
@@ -247,7 +247,7 @@ def test_caution_grows_with_the_part_of_the_budget_that_is_used(
     monkeypatch: pytest.MonkeyPatch, used: float, peak: float, margin: float
 ) -> None:
     asked: list[Any] = []
-    stub(monkeypatch, late_requests, "_budget_used", lambda _, days: asked.append(list(days)) or used)
+    stub(monkeypatch, late_requests, "_budget_used", lambda _, days: noted(asked, list(days), used))
     seen = context((peak,) * 24, past=(ours(at=kit.NOW - timedelta(days=2)), ours(at=kit.NOW - timedelta(days=1))))
     assert extra_margin(seen) == pytest.approx(margin)
     if peak > 1:

@@ -124,6 +124,7 @@ def test_what_is_too_busy_is_ruled_out_or_a_hope_and_no_more_than_four_are(monke
 def test_a_smaller_size_of_what_runs_that_is_not_looked_at_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     running = TYPES[SIZE]
     price = kit.prices().find(SIZE)
+    assert price is not None
     seen = replace(context(), runs=running, price=price)
     given(monkeypatch, [candidate(SMALL, 100.0), candidate(TYPE, 500.4), candidate(SIZE, 600.0)], as_least)
     (said,) = options_for(seen).excluded

@@ -32,17 +32,22 @@ def sized(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     def find(_: EvaluationContext, shape: Any, keeps: bool) -> Fleet | None:
         asked["shapes"].append((shape, keeps))
-        return asked["fleet"]
+        found: Fleet | None = asked["fleet"]
+        return found
 
     def price(_: EvaluationContext, one: CandidateType, made: Fleet, *how: Any) -> Option:
         asked["priced"].append((made, *how, None)[:3])
         saving, target = asked.get("saving", Decimal(10)), Target(one.hardware.name, max(made.counts))
         return plain.option(target=target, saving_usd_per_month=saving, usd_per_month=Decimal("1234.5"))
 
+    def track(_: EvaluationContext, __: CandidateType, made: Fleet, rerouted: bool) -> Fleet:
+        asked["rerouted"] = rerouted
+        return made
+
     stub(monkeypatch, options, "find_fleet", find)
     stub(monkeypatch, options, "carries_like_reference", lambda *_: asked["single"])
     stub(monkeypatch, options, "find_weekly_counts", lambda *_: ())
-    monkeypatch.setattr(options, "with_tracking", lambda _, __, made, rerouted: asked.update(rerouted=rerouted) or made)
+    monkeypatch.setattr(options, "with_tracking", track)
     monkeypatch.setattr(options, "price_fleet", price)
     return asked
 

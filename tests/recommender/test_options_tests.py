@@ -17,7 +17,7 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.options import size_and_price
 from rightsizer.recommender.slowdown import Ratio, chance_within
 from tests.recommender import plain
-from tests.recommender.plain_context import HOURS, SCALED, TYPE, context, stub
+from tests.recommender.plain_context import HOURS, SCALED, TYPE, context, noted, stub
 from tests.recommender.test_options import BUSY, SMALL, TYPES, candidate, priced, shadow, unsure
 
 # what a test could make sure of
@@ -31,7 +31,7 @@ def test_the_four_most_promising_cheaper_types_are_sized_as_if_their_test_passed
         monkeypatch,
         options,
         "_assume_test_passes",
-        lambda _, one: asked.append(one.hardware.name) or shadow(one.hardware.name),
+        lambda _, one: noted(asked, one.hardware.name, shadow(one.hardware.name)),
     )
     seen = context(policy={"minimum_saving_share": 0.1})
     names = ["ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g5.xlarge", "ml.g5.2xlarge", "ml.g6e.xlarge"]
@@ -174,7 +174,7 @@ def test_the_busiest_hour_of_any_day_has_the_most_cards() -> None:
 
 def test_a_test_costs_beside_todays_fleet_and_tells_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     paid: list[float] = []
-    stub(monkeypatch, options, "cost_of_test", lambda _, usd, __: paid.append(usd) or 12.5)
+    stub(monkeypatch, options, "cost_of_test", lambda _, usd, __: noted(paid, usd, 12.5))
     seen = allowing()
     made = options.test_candidate(seen, unsure(fit=0.8), plain.option(risk=Risk.LOW), 0.5)
     assert (made.chance, made.cost, made.share_of_wanted_requests) == (0.4, 12.5, 0.7)
@@ -252,7 +252,7 @@ def test_the_quota_holds_for_the_fleet_that_starts_beside_the_old_one(
 
 def test_a_smaller_kv_cache_holds_the_requests_that_fewer_instances_share(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
-    stub(monkeypatch, options, "pool_refusal", lambda *given: asked.append(given) or BUSY)
+    stub(monkeypatch, options, "pool_refusal", lambda *given: noted(asked, given, BUSY))
     one = candidate(ratio=Ratio(1.2, 1.5), started=False)
     assert options._pool_reason(context(HOURS), candidate(), priced(SMALL, 1.0)) is None, "it has started there"
     for seen, target, factor in (

@@ -53,7 +53,9 @@ def test_types_below_todays_price_come_the_cheapest_first() -> None:
     assert all(hardware.name == price.instance_type for hardware, price in found)
     prices = seen.inputs.prices
     alike = {"ml.b": prices.prices["ml.g4dn.xlarge"], "ml.a": prices.prices["ml.g4dn.xlarge"]}
-    unlisted = replace(prices.prices["ml.g4dn.xlarge"], listed=False)
+    found_price = prices.find("ml.g4dn.xlarge")
+    assert found_price is not None
+    unlisted = replace(found_price, listed=False)
     priced = replace(prices, prices={**prices.prices, **alike, "ml.c": unlisted})
     told = replace(seen, inputs=replace(seen.inputs, prices=priced))
     same_cost = [replace(seen.runs, name=name) for name in ("ml.b", "ml.a", "ml.c")]
