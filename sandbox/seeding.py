@@ -1,5 +1,6 @@
 """Filling the account: endpoints, tags, autoscaling and metrics, without requests and without waiting."""
 
+import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -21,6 +22,9 @@ IMAGE = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference@sha256:" + "
 ROLE = "arn:aws:iam::111122223333:role/model"
 
 type Numbers = Sequence[float] | array[float]
+
+QUIET = {"GPUMemoryUtilizationNormalized": 1.0, "MemoryUtilizationNormalized": 1.0, "ModelLatency": math.nan}
+"""What a metric of a component shows while nobody calls, as a share of what it shows else; 0 where it is not named."""
 
 
 class Seeding:
@@ -130,18 +134,26 @@ class Seeding:
         requests: float = 50.0,
         *,
         days: int = 14,
+        hours: range = range(24),
+        latency_s: float = 0.3,
         without: frozenset[str] = frozenset(),
     ) -> None:
-        """Days of use of a component: percent of what it reserved, requests at once in a copy, and in five minutes."""
+        """Days of use of a component: percent of what it reserved, requests at once in a copy, and in five minutes.
+
+        Outside `hours` (UTC) nobody calls: its memory stays, what requests use is zero, and no latency is published.
+        """
         start, size = self.world.clock.now - timedelta(days=days), days * 288
         start -= timedelta(seconds=start.timestamp() % 300)
         used = {"GPUUtilizationNormalized": gpu, "GPUMemoryUtilizationNormalized": 60.0}
         used |= {"CPUUtilizationNormalized": 10.0, "MemoryUtilizationNormalized": 30.0}
         served = {"Invocations": requests, "ConcurrentRequestsPerCopy": at_once}
-        served |= {"ModelLatency": 300_000.0} if requests else {}
+        served |= {"ModelLatency": latency_s * 1e6} if requests else {}
         for space, rows in ((OF_COMPONENTS, used), (INVOCATIONS, served)):
             for metric in sorted(set(rows) - without):
-                block = Block(epoch(start), 300, array("d", [rows[metric]]) * size, 1.0)
+                quiet = QUIET.get(metric, 0.0)
+                at = [epoch(start) + 300 * step for step in range(size)]
+                values = [rows[metric] if second // 3600 % 24 in hours else rows[metric] * quiet for second in at]
+                block = Block(epoch(start), 300, array("d", values), 1.0)
                 self.world.metrics.put(space, metric, {"InferenceComponentName": name}, block)
 
     def autoscale(

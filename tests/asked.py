@@ -52,6 +52,9 @@ TRACKED: dict[str, dict[str, Any]] = {
 }
 """Policies that track beside the usual one: that may not scale in, and by what waits in a queue."""
 
+OF_ADAPTERS = frozenset(f"{what}UtilizationNormalized" for what in ("GPU", "GPUMemory", "CPU", "Memory"))
+"""What an adapter does not publish: it runs in the copies of its base."""
+
 
 def accounts(folder: Path = FOLDER) -> Iterator[tuple[Words, list[Words]]]:
     """Each account with its endpoints; files that say nothing of an account share the first one."""
@@ -114,9 +117,7 @@ def fill(box: Sandbox, one: Words, seed: int) -> None:
         **setup,
     )  # fmt: skip
     for part in parts["each"] if parts else ():
-        needs = {"NumberOfAcceleratorDevicesRequired": part["gpus"], "MinMemoryRequiredInMb": 4096}
-        box.add_component(part["name"], one["name"], copies=part["copies"], needs=needs)
-        box.use_component(part["name"], part["gpu"], part.get("at_once", 0.4), part["requests"])
+        _add_component(box, one["name"], part)
     _autoscale(box, one)
     _deploy(box, one)
     if "kv_cache" in one:
@@ -130,6 +131,20 @@ def fill(box: Sandbox, one: Words, seed: int) -> None:
         if "beside" in one:
             other = {"load": {"rpm": one["beside"]["rpm"]}, **one["beside"]}
             Past({**{key: value for key, value in one.items() if key != "beside"}, **other}, seed + 500).write(box, "B")
+
+
+def _add_component(box: Sandbox, endpoint: str, part: Words) -> None:
+    """A component with its use; an adapter of a `base` reserves nothing and publishes no use of its own."""
+    if "base" in part:
+        box.add_component(part["name"], endpoint, base=part["base"])
+        box.use_component(part["name"], requests=part["requests"], without=OF_ADAPTERS)
+        return
+    needs = {"NumberOfAcceleratorDevicesRequired": part["gpus"], "MinMemoryRequiredInMb": 4096}
+    box.add_component(part["name"], endpoint, copies=part["copies"], needs=needs)
+    box.use_component(
+        part["name"], part["gpu"], part.get("at_once", 0.4), part["requests"],
+        hours=range(*part.get("hours", (0, 24))), latency_s=part.get("latency_s", 0.3),
+    )  # fmt: skip
 
 
 def _deploy(box: Sandbox, one: Words) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.reason import Code
-from rightsizer.domain.tags import parse_tags
+from rightsizer.domain.tags import is_yes, parse_tags
 
 
 def test_tags_are_read() -> None:
@@ -87,12 +87,18 @@ def test_tags_that_are_clear_are_read_in_any_case_and_with_spaces() -> None:
             "rightsizer:may-grow": " 500 ",
             "rightsizer:cold-start-ok": "FALSE ",
             "rightsizer:shadow-ok": "True",
+            "rightsizer:async-ok": "Yes",
             "rightsizer:hours": "mon-fri 08:00-19:00 Europe/Berlin",
             "rightsizer:owner": "team-search",
         }
     )
     assert (said.mode, said.bad) == (Mode.AUTO, ())
     assert (said.objective.min_instances, said.objective.error_share) == (2, 0.005)
+
+
+@pytest.mark.parametrize(("value", "yes"), [("true", True), (" Yes", True), ("no", False), ("y", False), ("", False)])
+def test_a_word_that_is_clearly_yes_is_yes(value: str, yes: bool) -> None:
+    assert is_yes(value) is yes
 
 
 def test_a_tag_that_is_nearly_one_of_ours_is_told_which_was_meant() -> None:
@@ -120,6 +126,7 @@ def test_a_mode_that_iam_would_not_know_permits_no_change_and_says_how_to_write_
         ({"managed-by": "Pulumi/prod"}, "Pulumi"),
         ({"Terraform": "true"}, "Terraform"),
         ({"terraform": "false"}, ""),
+        ({"sagemaker:project-name": "churn", "sagemaker:project-id": "p-1"}, "SageMaker project"),
         ({"managed-by": "alice"}, ""),
     ],
 )

@@ -159,3 +159,21 @@ def test_the_payback_is_never_said_to_be_nought_days(
     verdict, why = decide_gate(replace(case, option=option, demand=demand), History(), Policy(), kit.NOW)
     assert verdict is Gate.APPLY
     assert why.sentence.endswith(f"days' worth of evidence, {said}")
+
+
+@pytest.mark.parametrize("kind", [OptionKind.SCHEDULE, OptionKind.AUTOSCALING])
+def test_what_gives_back_instances_that_are_hard_to_get_again_asks_a_person(
+    kind: OptionKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = one_case(monkeypatch)
+    hourly = replace(case.option, kind=kind)
+    scarce = replace(hourly, target=replace(hourly.target, instance_type="ml.p5.4xlarge"))
+    policy = Policy(confidence_smaller=1.0)
+    verdict, why = decide_gate(replace(case, option=hourly), History(), policy, kit.NOW)
+    assert verdict is Gate.APPLY, why.sentence
+    verdict, why = decide_gate(replace(case, option=scarce, instance_type="ml.p5.4xlarge"), History(), policy, kit.NOW)
+    assert verdict is Gate.PROPOSE
+    assert why.sentence == (
+        "needs your approval: ml.p5.4xlarge is hard to get on demand (AWS sells its capacity ahead):"
+        " an instance that is given back may not come again"
+    )

@@ -66,6 +66,7 @@ def test_automatic_mode_needs_a_queue_that_is_seen_and_loses_nothing() -> None:
 
 def test_its_owner_keeps_it_awake_by_a_tag() -> None:
     assert stay_awake_by_order(QUEUED) is None
+    assert stay_awake_by_order(replace(QUEUED, tags={"rightsizer:cold-start-ok": "Yes"})) is None
     said = replace(QUEUED, tags={"rightsizer:cold-start-ok": "false"})
     least = replace(QUEUED, objective=Objective(min_instances=1))
     assert [stay_awake_by_order(one) is None for one in (said, least)] == [False, False]

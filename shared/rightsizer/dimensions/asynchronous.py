@@ -12,6 +12,7 @@ from rightsizer.domain.option import Effort, Option, OptionKind, Risk, RiskResou
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.tags import is_yes
 from rightsizer.recommender.dimension import OfferAnswer, Restart
 from rightsizer.recommender.other_endpoint import Bill, bill_of, no_saving_reason
 
@@ -61,7 +62,7 @@ def async_refusal(tag: str, p95_s: float, asleep: float, minutes: int, days: int
     if p95_s <= policy.async_from_s:
         sentence = f"p95 is {seconds_text(p95_s)}; asynchronous calls are for requests above {policy.async_from_s:g} s"
         return Reason(Code.NOT_APPLICABLE, sentence)
-    if tag.lower() != "true":
+    if not is_yes(tag):
         sentence = f"p95 is {p95_s:.1f} s, but no tag {ASYNC_TAG}=true says that its callers can wait for their answers"
         return Reason(Code.NOT_OPTED_IN, sentence)
     if asleep <= 0:

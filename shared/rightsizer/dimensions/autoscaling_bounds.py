@@ -76,4 +76,4 @@ class AutoscalingBounds(Addable):
         if kinds != {"TargetTrackingScaling"} or not any(target.policies and target.minimum > 1 for target in targets):
             text = "no target-tracking policy has a minimum above one that could be lowered"
             return Reason(Code.NOT_APPLICABLE, text)
-        return context.scheduled_minimum or even_hours_reason(context)
+        return context.endpoint.scheduled_minimum or even_hours_reason(context)

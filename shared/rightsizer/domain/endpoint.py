@@ -310,6 +310,16 @@ class Endpoint:
         )
 
     @property
+    def scheduled_minimum(self) -> Reason | None:
+        """Why the minimum is not ours to lower: scheduled actions of its owner set it again. None: there is none."""
+        rows = [row for target in self.scaling if target.policies for row in target.scheduled]
+        if not rows:
+            return None
+        names = ", ".join(str(row.get("ScheduledActionName", "without a name")) for row in rows[:3])
+        text = "its scheduled actions set the bounds of its autoscaling, and would set theirs again"
+        return Reason(Code.AUTOSCALED, f"{text}: its owner lowers them there ({names})")
+
+    @property
     def may_show_kv_cache(self) -> bool:
         """Whether CloudWatch may know how full the server's KV cache is."""
         return self.detailed_observability and self.framework in KV_CACHE_SERVERS

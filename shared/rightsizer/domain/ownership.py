@@ -18,6 +18,7 @@ CONTROLLERS = (
     ("kustomize.toolkit.fluxcd.io/", "Flux"),
     ("helm.toolkit.fluxcd.io/", "Flux"),
     ("sst:", "SST"),
+    ("sagemaker:project-", "SageMaker project"),
 )
 """Prefixes of the tags by which these tell what they made from a manifest or an app, and put back (documentation of
 each, resource tags and tracking)."""

@@ -16,6 +16,8 @@ TYPE_AND_COUNT = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT,
 """Kinds of option that automatic mode always changes; those of `ADDABLE` too, unless an operator closes them."""
 ADDABLE = frozenset({OptionKind.AUTOSCALING, OptionKind.ROUTING, OptionKind.SCHEDULE})
 """Dimensions that an operator may close: the journal carries them out and takes them back."""
+COMES_AND_GOES = frozenset({OptionKind.SCHEDULE, OptionKind.AUTOSCALING, OptionKind.SCALE_TO_ZERO})
+"""Dimensions that give instances back for some hours and need them again; AWS keeps no capacity for them."""
 UNLIMITED = 1_000_000
 TICK = timedelta(minutes=5)
 """How often the apply function looks at what it carries out, without an event (its schedule in template.yaml)."""

@@ -27,6 +27,8 @@ from rightsizer.errors import InputError
 PREFIX = "rightsizer:"
 LEAST_TAG = "rightsizer:min-instances"
 YES_OR_NO = ("rightsizer:cold-start-ok", "rightsizer:shadow-ok", "rightsizer:async-ok")
+YES, NO = ("true", "yes"), ("false", "no")
+"""What such a tag may say, in any case."""
 OTHERS = ("rightsizer:owner", "rightsizer:fallback-config", "rightsizer:alarms", "rightsizer:change")
 """Tags whose values are names."""
 KNOWN = (MODE_TAG, P95_TAG, ERROR_TAG, LEAST_TAG, MAY_GROW_TAG, HOURS_TAG, *YES_OR_NO, *OTHERS)
@@ -87,6 +89,11 @@ FIGURES: Sequence[tuple[str, Callable[[Mapping[str, str]], object], str]] = (
 """Tags with a figure: how each is read, and what it should be."""
 
 
+def is_yes(value: str) -> bool:
+    """Whether the value of a tag of `YES_OR_NO` says yes; what is not clear says no."""
+    return value.strip().lower() in YES
+
+
 def parse_tags(tags: Mapping[str, str]) -> TagWishes:
     """Read our tags. Total: what is not clear is left out, named, and keeps automatic mode from acting."""
     mode, bad = _mode(tags), tuple(_unclear(tags))
@@ -124,7 +131,7 @@ def _unclear(tags: Mapping[str, str]) -> Iterator[Reason]:
         if key in tags and read(tags) is None:
             yield _bad(key, tags, wanted)
     for key in YES_OR_NO:
-        if tags.get(key, "true").strip().lower() not in ("true", "false"):
+        if tags.get(key, "true").strip().lower() not in YES + NO:
             yield _bad(key, tags, "true or false; it counts as false")
     if HOURS_TAG in tags:
         try:

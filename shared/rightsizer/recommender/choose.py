@@ -303,7 +303,7 @@ def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
     service = sum(value * share for value, share in context.service_times) * ratio
     need, chip = context.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    return replay_of(context.days, service, fleet, replay_plan(context, fleet), context.objective.p95_s, margin)
+    return replay_of(context.days, service, fleet, replay_plan(context, fleet), context.limit_s, margin)
 
 
 def _keep_reason(options: Options, context: EvaluationContext) -> Reason:

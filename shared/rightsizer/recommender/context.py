@@ -12,14 +12,13 @@ from functools import cached_property
 
 from rightsizer.autoscaling.policies import has_only_hourly_counts
 from rightsizer.domain.demand import Demand, Fleet, Latency, ReplayResult, Stream
-from rightsizer.domain.endpoint import AT_RANDOM, Endpoint, Mode, Variant
+from rightsizer.domain.endpoint import AT_RANDOM, Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.environment import policy_for
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective, Option, OptionKind
 from rightsizer.domain.policy import SLOW_FACTOR, Policy
 from rightsizer.domain.price import Price, PriceTable
-from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.evidence import requests_by_hour
 from rightsizer.recommender.latency import ServiceTime, allowed_slowdown, service_bins, share_of_late_requests
@@ -41,6 +40,10 @@ ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""
 EXTRA_MARGIN = 0.15
 """More room for each unit of caution."""
+
+IN_QUEUE = 5
+"""Requests that wait for an instance of a queue in AWS's own example of its autoscaling: the target of
+ApproximateBacklogSizePerInstance (SageMaker guide, autoscale an asynchronous endpoint)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,19 +259,27 @@ class EvaluationContext:
     def reference_replay_of(self, days: Sequence[DailyUsage], limit: int) -> ReplayResult:
         """The reference fleet on these days alone, at most about `limit` of their requests; each choice once."""
         fleet = Fleet(self.reference_counts, self.workers, self.random_base, 1.0)
-        key = (fleet, self.objective.p95_s, self.service_times, limit, *map(id, days))
+        key = (fleet, self.limit_s, self.service_times, limit, *map(id, days))
         if key not in self._on_reference:
             stream = stream_of(days, self.service_times, limit)
-            self._on_reference[key] = days, replay_requests(stream, fleet, self.objective.p95_s)
+            self._on_reference[key] = days, replay_requests(stream, fleet, self.limit_s)
         return self._on_reference[key][1]
 
     def replay(self, fleet: Fleet) -> ReplayResult:
         """The replay of a plan, each plan once."""
         key = replace(fleet, slower=round(fleet.slower, 4), load=round(fleet.load, 4))
         if key not in self._replays:
-            limit_s, usual = self.objective.p95_s, self.alarm_share
-            self._replays[key] = replay_requests(self.stream, fleet, limit_s, usual, self.alarm_s)
+            self._replays[key] = replay_requests(self.stream, fleet, self.limit_s, self.alarm_share, self.alarm_s)
         return self._replays[key]
+
+    @property
+    def limit_s(self) -> float:
+        """Seconds within which a request is answered in a replay, waiting included.
+
+        The latency of a queue's requests holds no waiting. Where none was promised they may wait for `IN_QUEUE` others.
+        """
+        queued = EndpointKind.ASYNC in self.endpoint.kinds and not self.objective.declared
+        return self.objective.p95_s + (IN_QUEUE * self.latency.mean_s if queued else 0.0)
 
     @property
     def alarm_s(self) -> float:
@@ -329,16 +340,6 @@ class EvaluationContext:
     def may_set_bounds(self) -> bool:
         """Whether the bounds of the owner's autoscaling may be set."""
         return self.may_change(OptionKind.AUTOSCALING) and any(target.policies for target in self.endpoint.scaling)
-
-    @property
-    def scheduled_minimum(self) -> Reason | None:
-        """Why the minimum is not ours to lower: scheduled actions of its owner set it again. None: there is none."""
-        rows = [row for target in self.endpoint.scaling if target.policies for row in target.scheduled]
-        if not rows:
-            return None
-        names = ", ".join(str(row.get("ScheduledActionName", "without a name")) for row in rows[:3])
-        text = "its scheduled actions set the bounds of its autoscaling, and would set theirs again"
-        return Reason(Code.AUTOSCALED, f"{text}: its owner lowers them there ({names})")
 
     def may_set_hourly_counts(self, candidate: str, rerouted: bool) -> bool:
         """Whether counts by the hour may be set on that type: they are a change of their own.

@@ -387,7 +387,7 @@ def registered_reason(context: EvaluationContext, option: Option) -> Reason | No
     if option.kind is OptionKind.INSTANCE_COUNT and target.instance_count >= low:
         text = f"its autoscaling comes down to {low} instances by itself,"
         return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
-    return context.scheduled_minimum if bounds else None
+    return context.endpoint.scheduled_minimum if bounds else None
 
 
 def _scaled_targets(context: EvaluationContext) -> list[ScalableTarget]:

@@ -9,7 +9,7 @@ from rightsizer.domain.endpoint import AT_RANDOM, ERROR_TAG, LEAST, Endpoint, Mo
 from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
-from rightsizer.domain.policy import ADDABLE, Policy
+from rightsizer.domain.policy import ADDABLE, COMES_AND_GOES, Policy
 from rightsizer.domain.preflight import WAY_BACK, RunningFleet, approved_change
 from rightsizer.domain.reason import Code, Reason, count, day_text, time_text
 from rightsizer.domain.recommendation import Gate
@@ -281,16 +281,15 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
 def _hardware_reason(case: GateCase) -> Reason | None:
     """Why the hardware of the option is no choice of automatic mode; None where it may be."""
     then, routing = case.option.target.instance_type, case.endpoint.variants[0].routing
+    text, again = "", case.option.kind in COMES_AND_GOES
     if routing not in AT_RANDOM | {LEAST} and case.option.kind is not OptionKind.INSTANCE_TYPE:
         text = f"how the routing strategy {routing} spreads requests over another count is not known"
-        return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
-    if case.gpus[1] < case.gpus[0]:
+    elif case.gpus[1] < case.gpus[0]:
         text = f"{case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model differently"
-        return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
-    if is_scarce(then) and then != case.instance_type:
-        text = f"{then} is hard to get on demand (AWS sells its capacity ahead)"
-        return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}: an instance that fails may not be replaced")
-    return None
+    elif is_scarce(then) and (again or then != case.instance_type):
+        lost = "is given back may not come again" if again else "fails may not be replaced"
+        text = f"{then} is hard to get on demand (AWS sells its capacity ahead): an instance that {lost}"
+    return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}") if text else None
 
 
 def _unseen_reason(demand: Demand) -> Reason | None:

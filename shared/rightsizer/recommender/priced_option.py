@@ -280,7 +280,7 @@ def within_p95(context: EvaluationContext, option: Option) -> Option | None:
     if hardware is None:
         return None
     p95_s = replay_plan(context, fleet_of_option(context, option, hardware, latency_ratio(option)))[0].p95_s
-    return replace(option, p95_s=round(p95_s, 4)) if p95_s <= context.objective.p95_s else None
+    return replace(option, p95_s=round(p95_s, 4)) if p95_s <= context.limit_s else None
 
 
 def with_accepted_share(context: EvaluationContext) -> EvaluationContext:

@@ -10,6 +10,7 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.tags import is_yes
 
 START_S = 600.0
 """A wake-up from no instance until the first request is served: AWS's samples of components took 9 min 24 s."""
@@ -33,8 +34,8 @@ def sleeps_already(endpoint: Endpoint) -> bool:
 
 def stay_awake_by_order(endpoint: Endpoint) -> Reason | None:
     """Why its owner's tags keep an asynchronous endpoint awake; None where they say nothing against sleep."""
-    text = endpoint.tags.get(COLD_TAG, "").strip().lower()
-    if text and text != "true":
+    text = endpoint.tags.get(COLD_TAG, "").strip()
+    if text and not is_yes(text):
         return Reason(Code.NOT_OPTED_IN, f"the tag {COLD_TAG}={text} is not true, so that it stays awake")
     least = endpoint.objective.min_instances
     if least:

@@ -8,6 +8,7 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.option import Money, Option, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.tags import is_yes
 from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext
@@ -236,7 +237,7 @@ def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
 
 def may_start_cold(endpoint: Endpoint) -> bool:
     """Whether the owner says by a tag that callers can wait for a start."""
-    return endpoint.tags.get(COLD_TAG, "").lower() == "true"
+    return is_yes(endpoint.tags.get(COLD_TAG, ""))
 
 
 def may_components_sleep(endpoint: Endpoint) -> bool:

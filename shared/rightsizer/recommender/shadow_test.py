@@ -11,6 +11,7 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import CHANGEABLE, Option, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.tags import is_yes
 
 NO_SHADOW = {
     EndpointKind.MULTI_VARIANT: "it has several variants",
@@ -89,7 +90,7 @@ def declared_refusal(tags: Mapping[str, str]) -> Reason | None:
 
 def tag_refusal(tags: Mapping[str, str]) -> Reason | None:
     """Why the tags of an endpoint do not allow that a request is served twice, or None where they do."""
-    if tags.get(SHADOW_TAG, "").strip().lower() == "true":
+    if is_yes(tags.get(SHADOW_TAG, "")):
         return None
     text = f"a shadow test serves each request twice; only the tag {SHADOW_TAG}=true allows that"
     return Reason(Code.TEST_NOT_ALLOWED, text)

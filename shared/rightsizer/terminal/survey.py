@@ -1,7 +1,7 @@
 """One reading of the account, for `scan` and `explain`, and the policy that it obeys."""
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -13,7 +13,7 @@ from rightsizer.bootstrap.policy import StackPolicy, policy_of_parameters, polic
 from rightsizer.bootstrap.waking import ENDPOINT
 from rightsizer.changes.hours.wake import ASLEEP
 from rightsizer.domain.account_finding import ServedResources
-from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.endpoint import Endpoint, Observation, Unobserved
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.history import History
 from rightsizer.domain.hours_record import HoursRecord
@@ -25,6 +25,7 @@ from rightsizer.domain.policy_document import PolicyDocument, Section, Subject, 
 from rightsizer.domain.policy_key import MINIMUM_SAVING
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.trigger import ListedEndpoint
 from rightsizer.errors import InputError, ReadError, RightsizerError, SettingsError
 from rightsizer.flows.bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.flows.evaluate import (
@@ -36,7 +37,8 @@ from rightsizer.flows.evaluate import (
 )
 from rightsizer.flows.read_usage import with_stopped_times
 from rightsizer.flows.turns import Turns
-from rightsizer.ports.evaluation import EndpointSummary
+from rightsizer.ports.evaluation import EndpointSummary, FleetReader
+from rightsizer.recommender.pricing import usd_of_variants
 from rightsizer.terminal.naming import did_you_mean
 from rightsizer.terminal.policy_page import DEFAULT_SOURCE, PolicyRow, policy_rows, read_file
 
@@ -132,6 +134,8 @@ def survey(
     summaries = _named_endpoints(ports, region, names, hours) if names else list(ports.fleet.list_endpoints())
     ports, memory_unread = _with_memory(ports, [summary.ref.name for summary in summaries])
     ports = replace(ports, history=with_stopped_times(ports.history, hours))
+    if not names:
+        ports = _with_account_cost(ports, region, summaries)
     incomplete = [] if memory_unread is None else [memory_unread]
     halves = itertools.count(1)  # an endpoint that is described is half done
 
@@ -209,6 +213,46 @@ def _with_memory(ports: EvaluatePorts, names: Sequence[str]) -> tuple[EvaluatePo
         why = reason_of(error)
         text = f"{why.sentence}; what the stack changed and asked is not known, and its own answer may be another"
         return replace(ports, history=lambda _: History()), replace(why, sentence=text)
+
+
+@dataclass(frozen=True, slots=True)
+class _DescribedFleet:
+    """The fleet with endpoints that were described already, which is not done twice."""
+
+    fleet: FleetReader
+    described: Mapping[str, Observation]
+
+    def list_endpoints(self) -> Iterator[EndpointSummary]:
+        return self.fleet.list_endpoints()
+
+    def recall(self, listed: Sequence[ListedEndpoint]) -> None:
+        self.fleet.recall(listed)
+
+    def find(self, names: Iterable[str]) -> list[EndpointSummary]:
+        return self.fleet.find(names)
+
+    def observe(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
+        return (self.described[summary.ref.name] for summary in summaries)
+
+
+def _with_account_cost(ports: EvaluatePorts, region: str, summaries: Sequence[EndpointSummary]) -> EvaluatePorts:
+    """The ports whose history tells what all endpoints cost, where a Savings Plan has to be shared among them.
+
+    A deployed stack has added it up; without one all are described first, so that none bears the plan alone.
+    """
+    prices = ports.prices.table(region, ports.catalogue.types)
+    if not summaries or prices.commitment.usd_per_hour <= 0:
+        return ports
+    if ports.history(summaries[0].ref.name).gpu_usd_per_month is not None:
+        return ports
+    described = {each.ref.name: each for each in ports.fleet.observe(summaries)}
+    endpoints = (each for each in described.values() if isinstance(each, Endpoint))
+    total = sum((usd_of_variants(each.variants, prices) for each in endpoints), Decimal(0))
+
+    def history(name: str) -> History:
+        return replace(ports.history(name), gpu_usd_per_month=total)
+
+    return replace(ports, fleet=_DescribedFleet(ports.fleet, described), history=history)
 
 
 def _asleep(hours: Mapping[str, HoursRecord]) -> Iterable[str]:

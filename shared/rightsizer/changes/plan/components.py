@@ -12,6 +12,7 @@ from rightsizer.domain.component import OR_NONE, SPREAD, ComponentSight, copies_
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.tags import is_yes
 from rightsizer.recommender.queued_sleep import COLD_TAG
 
 
@@ -94,7 +95,7 @@ def plan_component_sleep(approved: Approved) -> PlannedChange | tuple[Reason, ..
 
 def _refusals(approved: Approved, own: Mapping[str, ScalableTarget]) -> Iterator[Reason]:
     name, components = approved.change.ref.name, approved.inputs.components
-    if approved.inputs.tags.get(COLD_TAG, "").lower() != "true":
+    if not is_yes(approved.inputs.tags.get(COLD_TAG, "")):
         text = f"the tag {COLD_TAG}=true is gone, and calls fail while the first instance starts"
         yield Reason(Code.NOT_OPTED_IN, text)
     if len(approved.before.variants) != 1:
