@@ -71,9 +71,9 @@ def test_the_owner_is_told_which_tags_allow_a_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "allowed"), [("true", True), (" TRUE ", True), ("yes", False), ("", False), ("false", False)]
+    ("value", "allowed"), [("true", True), (" TRUE ", True), ("yes", True), ("", False), ("y", False), ("false", False)]
 )
-def test_only_true_says_that_a_request_may_be_served_twice(value: str, allowed: bool) -> None:
+def test_only_true_or_yes_says_that_a_request_may_be_served_twice(value: str, allowed: bool) -> None:
     assert (tag_refusal({"rightsizer:shadow-ok": value}) is None) is allowed
 
 
